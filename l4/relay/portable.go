@@ -1,0 +1,63 @@
+package relay
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	smallBuffer = 4 << 10  // what a quiet direction holds while it waits
+	largeBuffer = 64 << 10 // for bulk where splice is not to be had
+)
+
+// Portable is the Engine for every system: a goroutine for each direction. The
+// zero value is ready to use.
+type Portable struct {
+	// MaxPipes bounds the pipes (two descriptors each) held for bulk transfers at
+	// one time; a direction that gets none is copied through a buffer. Zero means no
+	// bound; negative means none at all. Set before the first Start.
+	MaxPipes int
+
+	pipes        atomic.Int64
+	small, large sync.Pool // of *[]byte
+	wg           sync.WaitGroup
+}
+
+// Start implements Engine.
+func (p *Portable) Start(s *Session) {
+	r := newRun(p, s)
+	s.run = r
+	p.wg.Add(1)
+	r.watch()
+	go r.pumps[ToBackend].run()
+	go r.pumps[ToClient].run()
+}
+
+// Kill implements Engine.
+func (p *Portable) Kill(s *Session, e End) {
+	s.run.conclude(e)
+	s.run.cut()
+}
+
+// Wait implements Engine.
+func (p *Portable) Wait() { p.wg.Wait() }
+
+// takePipe reserves one pipe of MaxPipes.
+func (p *Portable) takePipe() bool {
+	if p.pipes.Add(1) <= int64(p.MaxPipes) || p.MaxPipes == 0 {
+		return true
+	}
+	p.pipes.Add(-1)
+	return false
+}
+
+func (p *Portable) givePipe() { p.pipes.Add(-1) }
+
+// borrow takes a buffer of the given size from a pool of such.
+func borrow(pool *sync.Pool, size int) *[]byte {
+	if b, ok := pool.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, size)
+	return &b
+}

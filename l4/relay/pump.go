@@ -1,0 +1,157 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// spliceChunk is the most one call splices: what a slow reader can hold back from
+// the counters.
+const spliceChunk = 1 << 20
+
+// pump moves one direction. Its goroutine runs run and nothing else.
+type pump struct {
+	r          *run
+	dir        Direction
+	src, dst   *leg
+	delivering atomic.Bool      // inside a write to dst
+	limited    io.LimitedReader // of splice, kept here so that a chunk allocates nothing
+}
+
+func (p *pump) run() {
+	p.relay()
+	p.r.done()
+}
+
+// relay moves bytes until the direction has ended, and passes the end on.
+func (p *pump) relay() {
+	if p.dir == ToBackend && len(p.r.s.Pending) > 0 && !p.deliver(p.r.s.Pending) {
+		return
+	}
+	pool := &p.r.engine.small
+	buf := borrow(pool, smallBuffer)
+	defer pool.Put(buf)
+	for {
+		n, err := p.src.conn.Read(*buf)
+		if n > 0 && !p.deliver((*buf)[:n]) {
+			return
+		}
+		if err != nil {
+			p.sourceEnded(err)
+			return
+		}
+		if n == len(*buf) && !p.bulk() {
+			return
+		}
+	}
+}
+
+// deliver writes b to dst and counts it; false means that the direction is over.
+func (p *pump) deliver(b []byte) bool {
+	p.delivering.Store(true)
+	n, err := p.dst.conn.Write(b)
+	p.delivering.Store(false)
+	p.r.count(p.dir, int64(n))
+	if err != nil {
+		p.destinationFailed(err)
+	}
+	return err == nil
+}
+
+// bulk moves large pieces until src is quiet; false means that the direction is over.
+func (p *pump) bulk() bool {
+	if to, ok := splicer(p.dst.conn, p.src.conn); ok && p.r.engine.takePipe() {
+		defer p.r.engine.givePipe()
+		return p.splice(to)
+	}
+	return p.copy()
+}
+
+// splice is bulk through a pipe. The read deadline takes effect only between two
+// fillings of the pipe, never with bytes in it.
+func (p *pump) splice(to io.ReaderFrom) bool {
+	tick := p.r.tick()
+	for {
+		p.src.conn.SetReadDeadline(time.Now().Add(tick))
+		p.limited = io.LimitedReader{R: p.src.conn, N: spliceChunk}
+		p.delivering.Store(true)
+		n, err := to.ReadFrom(&p.limited)
+		p.delivering.Store(false)
+		p.r.count(p.dir, n)
+		switch {
+		case err == nil && n == spliceChunk:
+		case err == nil:
+			p.sourceEnded(io.EOF)
+			return false
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if n == 0 {
+				p.src.conn.SetReadDeadline(time.Time{})
+				return true
+			}
+		case dead(p.dst.conn) && !dead(p.src.conn):
+			p.destinationFailed(err)
+			return false
+		default:
+			p.sourceEnded(err)
+			return false
+		}
+	}
+}
+
+// copy is bulk through a larger buffer, until a read does not fill half of it.
+func (p *pump) copy() bool {
+	pool := &p.r.engine.large
+	buf := borrow(pool, largeBuffer)
+	defer pool.Put(buf)
+	for {
+		n, err := p.src.conn.Read(*buf)
+		if n > 0 && !p.deliver((*buf)[:n]) {
+			return false
+		}
+		if err != nil {
+			p.sourceEnded(err)
+			return false
+		}
+		if n < len(*buf)/2 {
+			return true
+		}
+	}
+}
+
+// sourceEnded handles the end of what src sends: in order, or not.
+func (p *pump) sourceEnded(err error) {
+	switch {
+	case errors.Is(err, net.ErrClosed): // by us
+	case err == io.EOF && !p.src.hidden():
+		p.passEnd()
+	default:
+		if err != io.EOF {
+			p.src.read.Store(uint32(conditionOf(err)))
+		}
+		p.r.abort(p.src)
+	}
+}
+
+// passEnd tells dst's peer that no more will come. When the other direction is over
+// too, the close that follows says so.
+func (p *pump) passEnd() {
+	p.r.first.CompareAndSwap(0, uint32(p.src.who))
+	p.r.touch()
+	if p.r.left.Load() > 1 || p.r.legs[ToClient].fault() != sound || p.r.legs[ToBackend].fault() != sound {
+		p.dst.shut.Store(true)
+		p.dst.conn.CloseWrite() // fails only if the peer has reset it, which the other pump sees
+		p.r.watch()
+	}
+}
+
+// destinationFailed notes that dst takes no more. What dst's peer sent before is
+// still to be delivered: the other pump does that, then ends the session.
+func (p *pump) destinationFailed(err error) {
+	if !errors.Is(err, net.ErrClosed) {
+		p.dst.wrote.CompareAndSwap(0, uint32(conditionOf(err)))
+	}
+}

@@ -1,0 +1,74 @@
+package relay
+
+import (
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Conn is a connected stream that can end its two directions one at a time:
+// *net.TCPConn and *net.UnixConn.
+type Conn interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
+}
+
+var (
+	_ Conn = (*net.TCPConn)(nil)
+	_ Conn = (*net.UnixConn)(nil)
+)
+
+// Direction is one of a session's two.
+type Direction uint8
+
+// The directions, named by where the bytes go.
+const (
+	ToBackend Direction = iota
+	ToClient
+)
+
+var directionNames = [...]string{"to_backend", "to_client"}
+
+func (d Direction) String() string { return directionNames[d] }
+
+// Limits bound a session's inactivity. Zero or less turns a limit off.
+type Limits struct {
+	Idle      time.Duration // no payload in either direction
+	HalfClose time.Duration // the same, once one direction has ended
+}
+
+// Session is the record of one relayed session. Fill the exported fields, then
+// give it to an Engine, which owns the connections from then on.
+type Session struct {
+	Client  Conn
+	Backend Conn
+	Pending []byte // bytes received from the client that go to the backend before any other
+	Limits  Limits
+	Owner   Owner
+
+	moved [2]atomic.Int64
+	run   *run // the portable engine's; nil under another
+}
+
+// Owner hears of a session's end.
+type Owner interface {
+	// RelayEnded is called once, after both connections have been closed.
+	RelayEnded(End)
+}
+
+// Moved returns the payload bytes delivered to the peer's socket so far. It may be
+// called at any time and never falls.
+func (s *Session) Moved(d Direction) int64 { return s.moved[d].Load() }
+
+// Engine drives sessions. Its methods may be called from any goroutine.
+type Engine interface {
+	// Start takes s over and returns at once.
+	Start(s *Session)
+	// Kill ends a started session: both connections are reset. It does nothing to
+	// one that has ended or is ending.
+	Kill(s *Session, e End)
+	// Wait returns when every started session has ended and its owner has been told.
+	Wait()
+}

@@ -1,0 +1,146 @@
+package relay
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// letThrough asks again for what a peer has not acknowledged after pauses that
+// double from the first to the last: the kernel has no event for it.
+const (
+	firstPause = 200 * time.Microsecond
+	lastPause  = 20 * time.Millisecond
+	// blindPause is given instead where the system cannot be asked.
+	blindPause = 250 * time.Millisecond
+)
+
+// run is what Portable keeps behind a session while it is relayed.
+type run struct {
+	engine *Portable
+	s      *Session
+	legs   [2]leg // by the direction that leads to them: legs[ToBackend] is the backend's
+	pumps  [2]pump
+	left   atomic.Int32 // pumps still running
+
+	first  atomic.Uint32 // the Who that ended a direction first, in order
+	end    atomic.Uint32 // how the session ends if not in order: Who<<8 | Why; 0 = not settled
+	closed sync.Once
+	gone   atomic.Bool // the connections have been reset
+
+	watchdog
+}
+
+func newRun(p *Portable, s *Session) *run {
+	r := &run{engine: p, s: s}
+	r.legs[ToBackend] = leg{conn: s.Backend, who: Backend}
+	r.legs[ToClient] = leg{conn: s.Client, who: Client}
+	r.pumps[ToBackend] = pump{r: r, dir: ToBackend, src: &r.legs[ToClient], dst: &r.legs[ToBackend]}
+	r.pumps[ToClient] = pump{r: r, dir: ToClient, src: &r.legs[ToBackend], dst: &r.legs[ToClient]}
+	r.left.Store(2)
+	r.began = time.Now()
+	return r
+}
+
+// count adds n delivered bytes.
+func (r *run) count(d Direction, n int64) {
+	if n > 0 {
+		r.s.moved[d].Add(n)
+		r.touch()
+	}
+}
+
+// conclude settles how the session ends, unless that is settled already.
+func (r *run) conclude(e End) bool {
+	return r.end.CompareAndSwap(0, uint32(e.Who)<<8|uint32(e.Why))
+}
+
+// concluded returns how the session ended: in order only if nothing else came.
+func (r *run) concluded() End {
+	if e := r.end.Load(); e != 0 {
+		return End{Who(e >> 8), Why(e & 0xff)}
+	}
+	return End{Who(r.first.Load()), EOF}
+}
+
+// ending tells whether a direction has ended, in whatever way.
+func (r *run) ending() bool { return r.first.Load() != 0 || r.end.Load() != 0 }
+
+// done is each pump's last act; the last of the two ends the session.
+func (r *run) done() {
+	if r.left.Add(-1) > 0 {
+		return
+	}
+	for i := range r.legs {
+		if r.legs[i].fault() != sound {
+			r.abort(&r.legs[i])
+		}
+	}
+	r.stopWatch()
+	r.closed.Do(r.close)
+	r.s.Owner.RelayEnded(r.concluded())
+	r.engine.wg.Done()
+}
+
+// abort ends a session of which one leg was reset or has died: what was delivered
+// to the other leg is let through, then that one is reset too.
+func (r *run) abort(dead *leg) {
+	if r.conclude(dead.verdict()) {
+		r.letThrough(r.other(dead))
+		r.cut()
+	}
+}
+
+func (r *run) other(l *leg) *leg {
+	if l == &r.legs[ToBackend] {
+		return &r.legs[ToClient]
+	}
+	return &r.legs[ToBackend]
+}
+
+// letThrough waits until l's peer has acknowledged all that was written to it,
+// since a reset discards what is still queued. Inactivity ends the wait.
+func (r *run) letThrough(l *leg) {
+	r.touch()
+	r.watch()
+	var last int
+	for pause := firstPause; !r.gone.Load() && l.fault() == sound; pause = min(2*pause, lastPause) {
+		n, known := unacknowledged(l.conn)
+		if !known {
+			time.Sleep(blindPause)
+			return
+		}
+		if n == 0 {
+			return
+		}
+		if n != last {
+			last = n
+			r.touch()
+		}
+		time.Sleep(pause)
+	}
+}
+
+// cut resets both connections, which wakes whoever waits on them.
+func (r *run) cut() {
+	r.gone.Store(true)
+	r.closed.Do(func() {
+		resetOnClose(r.s.Client)
+		resetOnClose(r.s.Backend)
+		r.close()
+	})
+}
+
+// close closes both connections, the client first: it is the one that waits to hear
+// of it. Only through r.closed.
+func (r *run) close() {
+	r.s.Client.Close()
+	r.s.Backend.Close()
+}
+
+// resetOnClose makes the coming Close of a TCP connection send a reset.
+func resetOnClose(c Conn) {
+	if l, ok := c.(interface{ SetLinger(sec int) error }); ok {
+		l.SetLinger(0) // fails only on a connection that is gone
+	}
+}

@@ -1,0 +1,58 @@
+package relay
+
+import (
+	"io"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+const tcpClose = 7 // TCP_CLOSE of linux/tcp.h's socket states
+
+func tcpInfo(c Conn) (info *unix.TCPInfo) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	control(t, func(fd int) { info, _ = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO) })
+	return info
+}
+
+func control(c Conn, f func(fd int)) {
+	if raw, err := c.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
+}
+
+func dead(c Conn) bool {
+	info := tcpInfo(c)
+	return info != nil && info.State == tcpClose
+}
+
+func pendingError(c Conn) (pending bool) {
+	control(c, func(fd int) {
+		n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		pending = err == nil && n != 0
+	})
+	return pending
+}
+
+func unacknowledged(c Conn) (n int, known bool) {
+	if _, ok := c.(*net.TCPConn); !ok || dead(c) {
+		return 0, true // what a Unix socket took is with its peer
+	}
+	control(c, func(fd int) { n, _ = unix.IoctlGetInt(fd, unix.SIOCOUTQ) })
+	return n, true
+}
+
+func acknowledged(c Conn) uint64 {
+	if info := tcpInfo(c); info != nil {
+		return info.Bytes_acked
+	}
+	return 0
+}
+
+func splicer(dst, src Conn) (io.ReaderFrom, bool) {
+	to, ok := dst.(*net.TCPConn)
+	return to, ok
+}
