@@ -42,10 +42,11 @@ const (
 	Killed                      // an operator closed it
 	Internal                    // a failure of sluice itself; see the error in the log
 
-	numWhy
+	// NumWhy is how many there are, Running included.
+	NumWhy
 )
 
-var whyNames = [numWhy]string{
+var whyNames = [NumWhy]string{
 	"running", "eof", "reset", "timeout", "idle", "half-close", "connect-failed", "no-backend", "backends-full",
 	"denied", "limit-connections", "limit-per-source", "descriptors", "proxy-header", "proxy-timeout", "drain",
 	"killed", "internal",
@@ -55,8 +56,8 @@ func (w Why) String() string { return whyNames[w] }
 
 // Whys returns every reason but Running, for whoever counts by reason.
 func Whys() []Why {
-	all := make([]Why, 0, numWhy-1)
-	for w := EOF; w < numWhy; w++ {
+	all := make([]Why, 0, NumWhy-1)
+	for w := EOF; w < NumWhy; w++ {
 		all = append(all, w)
 	}
 	return all

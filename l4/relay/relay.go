@@ -72,3 +72,7 @@ type Engine interface {
 	// Wait returns when every started session has ended and its owner has been told.
 	Wait()
 }
+
+// Dead tells whether a TCP connection is over in both directions: reset, timed out,
+// or ended by both peers. Where the system cannot be asked it returns false.
+func Dead(c Conn) bool { return dead(c) }

@@ -1,0 +1,105 @@
+package l4
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// Health is a backend's operational state, as probes tell it.
+type Health uint8
+
+// The states. An unknown backend is used only while no other of its priority is up.
+const (
+	Unknown Health = iota
+	Up
+	Down
+)
+
+var healthNames = [...]string{"unknown", "up", "down"}
+
+func (h Health) String() string { return healthNames[h] }
+
+// Observer hears what sessions learn of a backend. Its methods are called on the
+// path of every session: they must be quick and must not call back into the pool's
+// writers from within Gate calls of their own.
+type Observer interface {
+	DialOK()                  // a dial succeeded
+	DialFailed(reason string) // one failed, by the backend's fault as far as can be told
+	Answered()                // a session brought at least one byte from it
+	EndedAtOnce()             // it ended a fresh session without a byte
+}
+
+// Backend is one member of a Pool: an identity that never changes, and counters that
+// live as long as it does.
+type Backend struct {
+	cfg              BackendConfig
+	network, address string
+	observer         atomic.Pointer[Observer]
+
+	active  atomic.Int64 // sessions that hold it, dials included
+	total   atomic.Int64 // sessions that were connected to it
+	retries atomic.Int64 // dials to it after another backend had failed
+	failed  [numDialFailures]atomic.Int64
+	moved   [2]atomic.Int64 // payload of ended sessions, by relay.Direction
+
+	// Guarded by the pool's mutex.
+	health  Health
+	ejected bool
+	reason  string
+	since   time.Time
+}
+
+// Name returns the backend's name, unique in its pool.
+func (b *Backend) Name() string { return b.cfg.Name }
+
+// Address returns the address as configured: host:port or unix:/path.
+func (b *Backend) Address() string { return b.cfg.Address }
+
+// Observe makes o hear of the backend's dials and sessions from now on.
+func (b *Backend) Observe(o Observer) { b.observer.Store(&o) }
+
+// hear returns the observer, one that does nothing if there is none.
+func (b *Backend) hear() Observer {
+	if o := b.observer.Load(); o != nil {
+		return *o
+	}
+	return deaf{}
+}
+
+type deaf struct{}
+
+func (deaf) DialOK()           {}
+func (deaf) DialFailed(string) {}
+func (deaf) Answered()         {}
+func (deaf) EndedAtOnce()      {}
+
+// take reserves a session on b; false if b is full.
+func (b *Backend) take() bool { return reserve(&b.active, b.cfg.MaxConnections) }
+
+func (b *Backend) give() { b.active.Add(-1) }
+
+// reserve adds one to n unless that exceeds limit; a limit of zero is none.
+func reserve(n *atomic.Int64, limit int) bool {
+	if limit == 0 {
+		n.Add(1)
+		return true
+	}
+	for {
+		now := n.Load()
+		if now >= int64(limit) {
+			return false
+		}
+		if n.CompareAndSwap(now, now+1) {
+			return true
+		}
+	}
+}
+
+// add counts what a session moved, at its end.
+func (b *Backend) add(s *relay.Session) {
+	for d := range b.moved {
+		b.moved[d].Add(s.Moved(relay.Direction(d)))
+	}
+}

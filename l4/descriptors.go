@@ -1,0 +1,53 @@
+package l4
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// perSession is what a session holds: the client's socket and the backend's.
+const perSession = 2
+
+// Descriptors is the budget of file descriptors that all services of a process share.
+// A nil Descriptors has no bound.
+//
+// A process needs 2 a session, 2 a pipe of a bulk transfer (relay.Portable.MaxPipes),
+// 1 a listener, 1 spare a listener, 1 a probe in flight, and about 8 of its own.
+type Descriptors struct {
+	limit, budget int64
+	used          atomic.Int64
+}
+
+// NewDescriptors returns a budget for sessions: the process's limit less reserved. A
+// limit of zero or less is none.
+func NewDescriptors(limit, reserved int) *Descriptors {
+	if limit <= 0 {
+		return &Descriptors{budget: math.MaxInt64}
+	}
+	return &Descriptors{limit: int64(limit), budget: int64(max(limit-reserved, perSession))}
+}
+
+// Limit returns the process's limit that the budget was made from; 0 = none.
+func (d *Descriptors) Limit() int {
+	if d == nil {
+		return 0
+	}
+	return int(d.limit)
+}
+
+// Sessions returns how many sessions the budget is for.
+func (d *Descriptors) Sessions() int64 { return d.budget / perSession }
+
+func (d *Descriptors) take(n int64) bool {
+	if d == nil || d.used.Add(n) <= d.budget {
+		return true
+	}
+	d.used.Add(-n)
+	return false
+}
+
+func (d *Descriptors) give(n int64) {
+	if d != nil {
+		d.used.Add(-n)
+	}
+}

@@ -1,0 +1,141 @@
+package l4
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// dialFailure is the closed list of what can fail in a dial, for counters.
+type dialFailure uint8
+
+const (
+	dialRefused     dialFailure = iota
+	dialTimeout                 // no answer within connect.timeout
+	dialUnreachable             // no route to it
+	dialReset                   // it accepted and reset at once, before the session began
+	dialSelf                    // nothing listens there: the connection met itself
+	dialName                    // its name did not resolve
+	dialDescriptors             // this process is out of descriptors
+	dialPorts                   // this machine is out of ports towards it
+	dialCancelled               // the session or the service was ended meanwhile
+	dialOther
+
+	numDialFailures
+)
+
+var dialFailureNames = [numDialFailures]string{
+	"refused", "timeout", "unreachable", "reset", "self", "name", "descriptors", "ports", "cancelled", "other",
+}
+
+func (f dialFailure) String() string { return dialFailureNames[f] }
+
+// ours tells whether the failure says nothing of the backend.
+func (f dialFailure) ours() bool {
+	return f == dialDescriptors || f == dialPorts || f == dialCancelled
+}
+
+// dialFault is a failed dial.
+type dialFault struct {
+	kind dialFailure
+	text string
+}
+
+var errSelf = errors.New("l4: connected to itself: nothing listens there")
+
+// dial connects to b and sends it the PROXY header, if one is to be sent. The
+// outcome is counted and told to b's observer.
+func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, *dialFault) {
+	conn, err := s.connectTo(b)
+	if err == nil {
+		if err = s.sendHeader(conn, sess); err != nil {
+			abort(conn)
+		}
+	}
+	if err == nil {
+		b.hear().DialOK()
+		return conn, nil
+	}
+	f := s.faultOf(err)
+	b.failed[f.kind].Add(1)
+	if !f.kind.ours() {
+		b.hear().DialFailed(f.text)
+	}
+	return nil, f
+}
+
+func (s *Service) connectTo(b *Backend) (relay.Conn, error) {
+	c, err := s.dialer.DialContext(s.ctx, b.network, b.address)
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := c.(relay.Conn)
+	if !ok {
+		c.Close()
+		return nil, net.UnknownNetworkError(b.network)
+	}
+	if conn.LocalAddr().Network() == "tcp" && conn.LocalAddr().String() == conn.RemoteAddr().String() {
+		abort(conn) // without a TIME_WAIT that would keep the backend from its port
+		return nil, errSelf
+	}
+	s.tune(conn)
+	return conn, nil
+}
+
+// sendHeader writes the PROXY header at once, whatever the client does.
+func (s *Service) sendHeader(conn relay.Conn, sess *Session) error {
+	if s.cfg.Proxy.Send == 0 {
+		return nil
+	}
+	if d := s.cfg.Connect.Timeout; d > 0 {
+		conn.SetWriteDeadline(time.Now().Add(d))
+		defer conn.SetWriteDeadline(time.Time{})
+	}
+	_, err := conn.Write(proxyHeader(s.cfg.Proxy.Send, sess.client, sess.local))
+	return err
+}
+
+// faultOf classifies the error of a dial.
+func (s *Service) faultOf(err error) *dialFault {
+	var dns *net.DNSError
+	var timeout net.Error
+	f := &dialFault{kind: dialOther, text: innermost(err).Error()}
+	switch {
+	case s.ctx.Err() != nil || errors.Is(err, context.Canceled):
+		f.kind = dialCancelled
+	case errors.Is(err, errSelf):
+		f.kind = dialSelf
+	case errors.As(err, &dns):
+		f.kind, f.text = dialName, dns.Error()
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
+		f.kind = dialRefused
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		f.kind = dialReset
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		f.kind = dialDescriptors
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		f.kind = dialPorts
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		f.kind = dialUnreachable
+	case errors.As(err, &timeout) && timeout.Timeout():
+		f.kind, f.text = dialTimeout, "no answer within "+s.cfg.Connect.Timeout.String()
+	}
+	return f
+}
+
+// innermost returns the error at the bottom of a chain: the addresses that package
+// net wraps around it are known to whoever reads the log.
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}

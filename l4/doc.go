@@ -1,0 +1,41 @@
+// Package l4 is the data path of a layer-4 TCP load balancer: a Service accepts
+// connections, admits them, picks a Backend from its Pool, connects, and has an
+// engine of package relay move the bytes until both ends are done.
+//
+// It probes nothing and parses no configuration: health verdicts come in through
+// the Pool, dial outcomes go out through an Observer.
+//
+// # Design
+//
+// A Session is a record: the two connections and their counters (relay.Session),
+// who the client is, which backend it got, how many were tried, and how it ended.
+// Its life is one flow, a function a step: begin → (PROXY header in) → admit →
+// connect → (PROXY header out) → relay → finish. begin and finish are where
+// everything a session holds is taken and given back, and nowhere else. Ends come
+// from one closed list, relay.Why, for log and counters alike.
+//
+// A Backend is identity and atomics. Its state is two words that never mix: what
+// probes and dials say (Health, ejected), kept here, and what people say, which comes
+// with the control commands.
+//
+// A Pool has one writer path: every change, under one mutex, makes a new immutable
+// view (tiers of usable backends, each with the picker over exactly those) and stores
+// it in one atomic pointer. A session loads the pointer and picks; it takes no lock
+// and asks no policy about health. Tiers go by priority, then up before unknown; the
+// next one is used when all of the former are down, ejected, full, or have failed
+// this very client. The pool also holds the rule that the last usable backend is
+// never ejected, since only it sees all of them at one instant.
+//
+// A limit on connections (a service's, a backend's, a source's) is a reservation,
+// taken before the work and given back at the end, so it is exact under any race.
+//
+// Nothing is dialled or read in the accept loop: it accepts, reserves, and starts
+// the session's goroutine, which ends when the relay takes over. Out of descriptors,
+// the loop closes new clients with the help of one descriptor held in reserve: it
+// neither spins nor stops.
+//
+// A backend that refuses, is silent or resets while being dialled costs the client a
+// retry on one not yet tried; as long as no payload has been sent that is always
+// safe. Failures of this machine (no descriptor, no port left) are not held against
+// the backend.
+package l4

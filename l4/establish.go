@@ -1,0 +1,132 @@
+package l4
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+	"github.com/sluicelb/sluice/picker"
+)
+
+// run is a session's goroutine, from accept to the hand-over.
+func (sess *Session) run() {
+	if e := sess.establish(); e.Why != relay.Running {
+		sess.turnAway(e)
+	}
+}
+
+// establish takes a session through its steps to the relay; the zero End if it got
+// there.
+func (sess *Session) establish() relay.End {
+	s := sess.svc
+	s.tune(sess.relay.Client)
+	if contains(s.cfg.Proxy.Accept, sess.client.Addr()) {
+		if e := sess.readHeader(); e.Why != relay.Running {
+			return e
+		}
+	}
+	if e := sess.admit(); e.Why != relay.Running {
+		return e
+	}
+	if e := sess.connect(); e.Why != relay.Running {
+		return e
+	}
+	return sess.handOver()
+}
+
+// readHeader reads the PROXY header that a trusted peer must send. What came behind
+// it in the same segments is the first payload.
+func (sess *Session) readHeader() relay.End {
+	c := sess.relay.Client
+	if d := sess.svc.cfg.Proxy.AcceptTimeout; d > 0 {
+		c.SetReadDeadline(sess.start.Add(d))
+	}
+	h, rest, err := readProxyHeader(c)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return relay.End{Who: relay.Sluice, Why: relay.ProxyTimeout}
+	case errors.Is(err, errProxyHeader):
+		return relay.End{Who: relay.Sluice, Why: relay.ProxyHeader}
+	case err != nil:
+		return relay.End{Who: relay.Client, Why: relay.Reset}
+	}
+	c.SetReadDeadline(time.Time{})
+	if h.source.IsValid() {
+		sess.client, sess.local = h.source, h.destination
+	}
+	sess.relay.Pending = rest
+	return relay.End{}
+}
+
+// admit applies what the configuration says of clients.
+func (sess *Session) admit() relay.End {
+	s, a := sess.svc, sess.client.Addr()
+	if contains(s.cfg.Deny, a) || len(s.cfg.Allow) > 0 && !contains(s.cfg.Allow, a) {
+		return relay.End{Who: relay.Sluice, Why: relay.Denied}
+	}
+	if s.cfg.MaxPerSource > 0 && a.IsValid() {
+		source := sourceOf(a)
+		if !s.sources.enter(source, s.cfg.MaxPerSource) {
+			return relay.End{Who: relay.Sluice, Why: relay.LimitPerSource}
+		}
+		sess.source = source
+	}
+	return relay.End{}
+}
+
+// connect finds the session a backend that accepts, each usable one at most once.
+func (sess *Session) connect() relay.End {
+	s := sess.svc
+	key := picker.Hash(sess.client.Addr())
+	for limit := s.cfg.Connect.Attempts; limit == 0 || sess.attempts < limit; {
+		b, why := s.pool.choose(key, sess.tried)
+		if b == nil {
+			return sess.noBackend(why)
+		}
+		sess.attempts++
+		if sess.attempts > 1 {
+			b.retries.Add(1)
+		}
+		sess.backend = b
+		conn, fault := s.dial(sess, b)
+		if fault == nil {
+			b.total.Add(1)
+			s.pool.recovered()
+			sess.relay.Backend = conn
+			return relay.End{}
+		}
+		b.give()
+		sess.backend = nil
+		sess.tried = append(sess.tried, b)
+		if e := sess.giveUp(fault); e.Why != relay.Running {
+			return e
+		}
+	}
+	return sess.noBackend(relay.NoBackend)
+}
+
+// giveUp tells whether a failed dial leaves no point in trying another backend.
+func (sess *Session) giveUp(f *dialFault) relay.End {
+	switch {
+	case f.kind == dialDescriptors:
+		return relay.End{Who: relay.Sluice, Why: relay.Descriptors}
+	case sess.svc.ctx.Err() != nil:
+		return relay.End{Who: relay.Operator, Why: relay.Drain}
+	case relay.Dead(sess.relay.Client):
+		return relay.End{Who: relay.Client, Why: relay.Reset}
+	}
+	return relay.End{}
+}
+
+// noBackend ends a session for which no backend is left.
+func (sess *Session) noBackend(why relay.Why) relay.End {
+	if why == relay.BackendsFull {
+		return relay.End{Who: relay.Sluice, Why: why}
+	}
+	if len(sess.tried) > 0 {
+		why = relay.ConnectFailed
+		sess.svc.pool.noUsable("each backend tried failed to connect")
+	}
+	return relay.End{Who: relay.Sluice, Why: why}
+}

@@ -1,0 +1,43 @@
+package l4
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+)
+
+// Listen opens a listener for Serve on host:port or unix:/path. An empty host is
+// every address of both families; port 0 takes a free one. The backlog is the
+// system's maximum and multipath TCP is off. A Unix socket that nobody serves any
+// more is replaced; one that is served is an error.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	network, addr := splitAddress(address)
+	lc := net.ListenConfig{KeepAlive: -1} // each session sets its own
+	lc.SetMultipathTCP(false)
+	ln, err := lc.Listen(ctx, network, addr)
+	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && abandoned(addr) {
+		if err := os.Remove(addr); err != nil {
+			return nil, fmt.Errorf("l4: %w", err)
+		}
+		ln, err = lc.Listen(ctx, network, addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("l4: %w", err)
+	}
+	return ln, nil
+}
+
+// abandoned tells whether path is a socket that no process accepts on.
+func abandoned(path string) bool {
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
+		return false
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}

@@ -1,0 +1,154 @@
+package l4
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// Service balances the connections of its listeners over the backends of its pool.
+type Service struct {
+	cfg    Config
+	log    *slog.Logger
+	pool   *Pool
+	dialer net.Dialer
+	ctx    context.Context // ends when remaining sessions are to be killed: cancels dials
+	cancel context.CancelFunc
+
+	active  atomic.Int64 // sessions reserved
+	sources sources
+	ended   [relay.NumWhy]atomic.Int64
+	turned  [relay.NumWhy]throttle
+	tuneErr sync.Once
+
+	accepting sync.WaitGroup // Serve calls
+	running   sync.WaitGroup // sessions
+
+	mu        sync.Mutex // guards the rest
+	closing   bool
+	listeners map[net.Listener]struct{}
+	sessions  map[*Session]struct{}
+}
+
+// New makes a service. Its pool is empty; see Pool. Errors wrap ErrConfig.
+func New(cfg Config) (*Service, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{
+		cfg:       cfg,
+		log:       cfg.Log,
+		pool:      newPool(cfg.Name, cfg.Balance, cfg.Log),
+		dialer:    net.Dialer{Timeout: cfg.Connect.Timeout, KeepAlive: -1},
+		listeners: make(map[net.Listener]struct{}),
+		sessions:  make(map[*Session]struct{}),
+	}
+	s.dialer.SetMultipathTCP(false)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Name returns the service's name.
+func (s *Service) Name() string { return s.cfg.Name }
+
+// Pool returns the service's backends.
+func (s *Service) Pool() *Pool { return s.pool }
+
+// Serve accepts connections on ln until the service is shut down, and closes ln. It
+// returns ErrServiceClosed then, and another error only if ln was closed by somebody
+// else. A service may serve several listeners at a time.
+func (s *Service) Serve(ln net.Listener) error {
+	if !s.add(ln) {
+		ln.Close()
+		return ErrServiceClosed
+	}
+	defer s.accepting.Done()
+	defer s.remove(ln)
+	err := newAcceptor(s, ln).run()
+	if s.isClosing() {
+		return ErrServiceClosed
+	}
+	return fmt.Errorf("l4: service %q: %w", s.cfg.Name, err)
+}
+
+func (s *Service) add(ln net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.listeners[ln] = struct{}{}
+	s.accepting.Add(1)
+	return true
+}
+
+func (s *Service) remove(ln net.Listener) {
+	ln.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, ln)
+}
+
+func (s *Service) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// Shutdown drains the service: it closes the listeners, waits for the sessions to
+// end, and when ctx is done resets those that are left. It returns how many those
+// were.
+func (s *Service) Shutdown(ctx context.Context) (forced int) {
+	s.stopListening()
+	drained := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(drained)
+	}()
+	select {
+	case <-drained:
+	case <-ctx.Done():
+		forced = s.killAll(relay.End{Who: relay.Operator, Why: relay.Drain})
+		<-drained
+	}
+	s.cancel()
+	return forced
+}
+
+// Close ends the service and its sessions at once.
+func (s *Service) Close() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Shutdown(ctx)
+}
+
+func (s *Service) stopListening() {
+	s.mu.Lock()
+	s.closing = true
+	for ln := range s.listeners {
+		ln.Close()
+	}
+	s.mu.Unlock()
+	s.accepting.Wait()
+}
+
+// killAll ends every session and returns how many there were.
+func (s *Service) killAll(e relay.End) int {
+	s.cancel()
+	s.mu.Lock()
+	all := make([]*Session, 0, len(s.sessions))
+	for sess := range s.sessions {
+		all = append(all, sess)
+	}
+	s.mu.Unlock()
+	for _, sess := range all {
+		sess.kill(e)
+	}
+	return len(all)
+}

@@ -1,0 +1,182 @@
+package l4
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// atOnce is how soon after the hand-over an end counts as "at once".
+const atOnce = 100 * time.Millisecond
+
+// Session is the record of one client's connection, from accept to end.
+type Session struct {
+	relay relay.Session
+	svc   *Service
+
+	peer    string         // the socket's peer, for the log when it has no IP address
+	client  netip.AddrPort // whom the session is for: the PROXY header's source or the peer; invalid over Unix sockets
+	local   netip.AddrPort // the address the client connected to
+	source  netip.Addr     // what a limit by source counts it under, once counted
+	start   time.Time
+	relayed time.Time // when the relay took over; zero until then
+
+	backend  *Backend // reserved or connected; nil between
+	tried    []*Backend
+	attempts int
+
+	mu     sync.Mutex // guards the rest, so that a kill meets each session either before or after the hand-over
+	handed bool
+	killed relay.End
+}
+
+// begin makes the record of an accepted connection, for which a service connection
+// and descriptors have been reserved. It returns false when the service is closing.
+func (s *Service) begin(c relay.Conn) (*Session, bool) {
+	sess := &Session{svc: s, start: time.Now(), client: addrPort(c.RemoteAddr()), local: addrPort(c.LocalAddr())}
+	sess.relay = relay.Session{Client: c, Limits: s.cfg.Limits, Owner: sess}
+	if !sess.client.IsValid() {
+		sess.peer = "unix"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil, false
+	}
+	s.sessions[sess] = struct{}{}
+	s.running.Add(1)
+	return sess, true
+}
+
+// kill ends the session wherever it is in its life.
+func (sess *Session) kill(e relay.End) {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	if sess.killed.Why == relay.Running {
+		sess.killed = e
+	}
+	if sess.handed {
+		sess.svc.cfg.Engine.Kill(&sess.relay, e)
+		return
+	}
+	abort(sess.relay.Client) // wakes whoever reads a header from it
+}
+
+// handOver gives the connected session to the engine; the zero End if that was done.
+func (sess *Session) handOver() relay.End {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	if sess.killed.Why != relay.Running {
+		return sess.killed
+	}
+	sess.handed = true
+	sess.relayed = time.Now()
+	sess.svc.cfg.Engine.Start(&sess.relay)
+	return relay.End{}
+}
+
+// turnAway ends a session that never reached the engine.
+func (sess *Session) turnAway(e relay.End) {
+	sess.mu.Lock()
+	if sess.killed.Why != relay.Running {
+		e = sess.killed
+	}
+	sess.mu.Unlock()
+	abort(sess.relay.Client)
+	if sess.relay.Backend != nil {
+		abort(sess.relay.Backend)
+	}
+	sess.finish(e)
+}
+
+// RelayEnded implements relay.Owner.
+func (sess *Session) RelayEnded(e relay.End) {
+	b := sess.backend
+	switch {
+	case sess.relay.Moved(relay.ToClient) > 0:
+		b.hear().Answered()
+	case e.Who == relay.Backend && time.Since(sess.relayed) < atOnce:
+		b.hear().EndedAtOnce()
+	}
+	sess.finish(e)
+}
+
+// finish gives back everything the session held, counts it and logs it. It is the
+// last act of every session that began.
+func (sess *Session) finish(e relay.End) {
+	s := sess.svc
+	s.mu.Lock()
+	delete(s.sessions, sess)
+	if sess.backend != nil {
+		sess.backend.add(&sess.relay)
+	}
+	s.ended[e.Why].Add(1)
+	s.mu.Unlock()
+
+	if sess.backend != nil {
+		sess.backend.give()
+	}
+	s.sources.leave(sess.source)
+	s.active.Add(-1)
+	s.cfg.Descriptors.give(perSession)
+	sess.log(e)
+	s.running.Done()
+}
+
+// log writes the session's line, if the configuration wants it.
+func (sess *Session) log(e relay.End) {
+	s := sess.svc
+	var suppressed int64
+	switch s.cfg.SessionLog {
+	case LogOff:
+		return
+	case LogErrors:
+		if e.Why == relay.EOF {
+			return
+		}
+		if sess.attempts == 0 {
+			var ok bool
+			if suppressed, ok = s.turned[e.Why].allow(time.Now()); !ok {
+				return
+			}
+		}
+	}
+	ctx := context.Background()
+	if !s.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("service", s.cfg.Name), slog.String("client", sess.clientName()),
+		slog.String("backend", sess.backendName()), slog.Int("attempts", sess.attempts),
+		slog.String("duration", time.Since(sess.start).Round(time.Microsecond).String()),
+		slog.Int64("bytes_to_backend", sess.relay.Moved(relay.ToBackend)),
+		slog.Int64("bytes_to_client", sess.relay.Moved(relay.ToClient)),
+		slog.Group("end", slog.String("who", e.Who.String()), slog.String("why", e.Why.String())),
+	}
+	if suppressed > 0 {
+		attrs = append(attrs, slog.Int64("suppressed", suppressed))
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "session", attrs...)
+}
+
+func (sess *Session) clientName() string {
+	if sess.client.IsValid() {
+		return sess.client.String()
+	}
+	return sess.peer
+}
+
+// backendName names the session's backend, or the last one it tried.
+func (sess *Session) backendName() string {
+	switch n := len(sess.tried); {
+	case sess.backend != nil:
+		return sess.backend.cfg.Name
+	case n > 0:
+		return sess.tried[n-1].cfg.Name
+	}
+	return ""
+}

@@ -1,0 +1,29 @@
+package l4
+
+import (
+	"net"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// keepAliveProbes is how many keepalive probes may go unanswered.
+const keepAliveProbes = 4
+
+// tune sets the configured socket options on a leg. That one cannot be set is logged
+// once: the session works without.
+func (s *Service) tune(c relay.Conn) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	ka := net.KeepAliveConfig{Enable: s.cfg.KeepAlive > 0, Idle: s.cfg.KeepAlive, Interval: s.cfg.KeepAlive, Count: keepAliveProbes}
+	err := t.SetKeepAliveConfig(ka)
+	if err == nil && s.cfg.UserTimeout > 0 {
+		err = setUserTimeout(t, s.cfg.UserTimeout)
+	}
+	if err != nil && !relay.Dead(c) {
+		s.tuneErr.Do(func() {
+			s.log.Warn("socket option not set", "service", s.cfg.Name, "error", err.Error())
+		})
+	}
+}

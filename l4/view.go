@@ -1,0 +1,100 @@
+package l4
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sluicelb/sluice/l4/relay"
+	"github.com/sluicelb/sluice/picker"
+)
+
+// view is a pool at one instant: immutable.
+type view struct {
+	tiers  []tier // in the order of use
+	usable int
+}
+
+// tier is a set of backends that are as good as each other.
+type tier struct {
+	priority int
+	health   Health
+	backends []*Backend
+	picker   picker.Picker
+}
+
+// choose picks a backend for key and reserves a session on it. Those in tried are
+// passed over, and so are full ones. Without any left it returns nil and why.
+func (v *view) choose(key uint64, tried []*Backend) (*Backend, relay.Why) {
+	why := relay.NoBackend
+	for i := range v.tiers {
+		t := &v.tiers[i]
+		avoid := t.indexes(tried)
+		for {
+			k := t.picker.Pick(key, avoid)
+			if k < 0 {
+				break
+			}
+			if t.backends[k].take() {
+				return t.backends[k], relay.Running
+			}
+			why = relay.BackendsFull
+			if avoid == nil {
+				avoid = picker.NewSet(len(t.backends))
+			}
+			avoid.Add(k)
+		}
+	}
+	return nil, why
+}
+
+// indexes returns the places of the given backends in t; nil for none.
+func (t *tier) indexes(of []*Backend) *picker.Set {
+	if len(of) == 0 {
+		return nil
+	}
+	set := picker.NewSet(len(t.backends))
+	for i, b := range t.backends {
+		if slices.Contains(of, b) {
+			set.Add(i)
+		}
+	}
+	return set
+}
+
+// tiersOf sorts usable backends into tiers; within one they keep their order.
+func tiersOf(usable []*Backend) []tier {
+	var tiers []tier
+	for _, b := range usable {
+		i := slices.IndexFunc(tiers, func(t tier) bool { return t.priority == b.cfg.Priority && t.health == b.health })
+		if i < 0 {
+			i = len(tiers)
+			tiers = append(tiers, tier{priority: b.cfg.Priority, health: b.health})
+		}
+		tiers[i].backends = append(tiers[i].backends, b)
+	}
+	slices.SortFunc(tiers, func(a, b tier) int {
+		// Up is greater than Unknown, and better.
+		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(b.health, a.health))
+	})
+	return tiers
+}
+
+// candidates returns what a policy sees of the tier's backends.
+func (t *tier) candidates() []picker.Backend {
+	c := make([]picker.Backend, len(t.backends))
+	for i, b := range t.backends {
+		c[i] = picker.Backend{ID: b.cfg.Name, Weight: b.cfg.Weight, Load: &b.active}
+	}
+	return c
+}
+
+// cursors are the round-robin positions by priority, kept over rebuilds.
+type cursors map[int]*atomic.Uint64
+
+func (c cursors) of(priority int) *atomic.Uint64 {
+	if c[priority] == nil {
+		c[priority] = new(atomic.Uint64)
+	}
+	return c[priority]
+}
