@@ -13,6 +13,7 @@ import (
 type view struct {
 	tiers  []tier // in the order of use
 	usable int
+	total  int // backends, usable or not
 }
 
 // tier is a set of backends that are as good as each other.
@@ -89,12 +90,18 @@ func (t *tier) candidates() []picker.Backend {
 	return c
 }
 
-// cursors are the round-robin positions by priority, kept over rebuilds.
-type cursors map[int]*atomic.Uint64
+// cursors are the round-robin positions by priority, kept over rebuilds. Every session
+// writes one, so each has a cache line to itself.
+type cursors map[int]*cursor
+
+type cursor struct {
+	atomic.Uint64
+	_ [56]byte
+}
 
 func (c cursors) of(priority int) *atomic.Uint64 {
 	if c[priority] == nil {
-		c[priority] = new(atomic.Uint64)
+		c[priority] = new(cursor)
 	}
-	return c[priority]
+	return &c[priority].Uint64
 }

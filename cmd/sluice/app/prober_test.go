@@ -1,0 +1,75 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/l4"
+)
+
+// C46: a probe begins as a session does, on the port that sessions go to.
+func TestProbesFollowTheHeaderThatSessionsSend(t *testing.T) {
+	for _, c := range []struct {
+		name, address, send string
+		port                int
+		wantNetwork, want   string
+		header              int
+	}{
+		{"no header", "10.0.0.1:80", "none", 0, "tcp", "10.0.0.1:80", 0},
+		{"version 1 is UNKNOWN", "10.0.0.1:80", "v1", 0, "tcp", "10.0.0.1:80", 1},
+		{"version 2 is LOCAL", "10.0.0.1:80", "v2", 0, "tcp", "10.0.0.1:80", 2},
+		{"another port has its own rules", "10.0.0.1:80", "v2", 81, "tcp", "10.0.0.1:81", 0},
+		{"IPv6 with a zone", "[fe80::1%lo]:80", "none", 81, "tcp", "[fe80::1%lo]:81", 0},
+		{"Unix socket", "unix:/run/x.sock", "v1", 0, "unix", "/run/x.sock", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := config.Defaults()
+			s.ProxyProtocol.Send, s.Check.Port = c.send, c.port
+			got := targetOf(s, config.Backend{Address: c.address})
+			if got.Network != c.wantNetwork || got.Address != c.want || string(got.Preamble) != string(l4.ProbeHeader(c.header)) {
+				t.Errorf("target %+v, want %s %s with header version %d", got, c.wantNetwork, c.want, c.header)
+			}
+		})
+	}
+	if v1 := string(l4.ProbeHeader(1)); v1 != "PROXY UNKNOWN\r\n" {
+		t.Errorf("version 1 header of a probe: %q", v1)
+	}
+}
+
+func TestACheckThatCannotWorkIsRefusedWithItsReason(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := config.Defaults()
+	for _, c := range []struct {
+		name  string
+		check config.Check
+		want  string
+	}{
+		{"unknown type", config.Check{Type: "carrier-pigeon"}, "not supported"},
+		{"status", config.Check{Type: "http", Status: "x"}, "x"},
+		{"no such CA", config.Check{Type: "http", Status: "200", TLS: &config.TLS{CA: empty + ".not"}}, "no such file"},
+		{"empty CA", config.Check{Type: "http", Status: "200", TLS: &config.TLS{CA: empty}}, "no certificate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.Check = c.check
+			if p, err := newProber(s, config.Backend{Address: "10.0.0.1:80"}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("prober %v, error %v; want one about %q", p, err, c.want)
+			}
+		})
+	}
+}
+
+func TestTypesOfChecksMakeTheirProbers(t *testing.T) {
+	s := config.Defaults()
+	for typ, want := range map[string]bool{"tcp": true, "http": true, "none": false} {
+		s.Check = config.Check{Type: typ, Status: "200-399", Path: "/", TLS: &config.TLS{Insecure: true}}
+		if p, err := newProber(s, config.Backend{Address: "10.0.0.1:80"}); err != nil || (p != nil) != want {
+			t.Errorf("%s: prober %v, error %v", typ, p, err)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sluicelb/sluice/"
+
+// rule bans imports: no non-test file below from may import what begins with a path
+// of to. Paths are within the module unless their first element has a dot.
+type rule struct {
+	from  string
+	to    []string
+	why   string
+	but   string // what may be imported all the same
+	files string // the end of the names of files that may
+}
+
+var law = []rule{
+	{from: "picker", to: []string{"bench", "cmd", "health", "l4"}, why: "a policy is pure choice: an index in, an index out"},
+	{from: "picker", to: []string{"golang.org/", "github.com/"}, but: "github.com/cespare/xxhash", why: "the standard library and one stable hash"},
+	{from: "health", to: []string{"bench", "cmd", "l4", "picker"}, why: "health knows names and time, and is told where its verdicts go"},
+	{from: "health", to: []string{"golang.org/", "github.com/"}, why: "what needs a driver stands in health/probe"},
+	{from: "l4", to: []string{"bench", "cmd", "health"}, why: "the data path hears of health through the pool and parses nothing"},
+	{from: "l4/relay", to: []string{"l4", "picker"}, why: "the relay knows no backend"},
+	{from: "l4", to: []string{"golang.org/", "github.com/"}, but: "golang.org/x/sys/unix", files: "l4/proxyproto.go", why: "the data path stays free of dependencies"},
+	{from: "bench", to: []string{"cmd", "health", "l4", "picker"}, why: "the bench drives any balancer fairly"},
+	{to: []string{"golang.org/x/sys"}, files: "_linux.go", why: "what only Linux has stands in files that say so"},
+	{to: []string{"github.com/pires/go-proxyproto"}, files: "l4/proxyproto.go", why: "one file knows the PROXY protocol"},
+	{to: []string{"l4/leaktest"}, why: "it is for tests"},
+}
+
+func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
+	root := moduleRoot(t)
+	seen := 0
+	walkGo(t, root, func(path string) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		for _, spec := range file.Imports {
+			checkImport(t, path, strings.Trim(spec.Path.Value, `"`))
+		}
+	})
+	if seen < 50 {
+		t.Fatalf("only %d files seen: the walk is wrong", seen)
+	}
+}
+
+func checkImport(t *testing.T, path, imported string) {
+	for _, r := range law {
+		switch {
+		case r.from != "" && !strings.HasPrefix(path, r.from+"/"),
+			r.files != "" && strings.HasSuffix(path, r.files),
+			r.but != "" && strings.HasPrefix(imported, r.but):
+			continue
+		}
+		for _, to := range r.to {
+			if banned(path, imported, to) {
+				t.Errorf("%s imports %s: %s", path, imported, r.why)
+			}
+		}
+	}
+}
+
+// banned tells whether imported falls under to, as a file at path sees it: a room
+// may import its own parts.
+func banned(path, imported, to string) bool {
+	if strings.Contains(strings.SplitN(to, "/", 2)[0], ".") {
+		return strings.HasPrefix(imported, to) && !strings.HasPrefix(imported, module)
+	}
+	own, ours := strings.CutPrefix(imported, module)
+	if !ours || own != to && !strings.HasPrefix(own, to+"/") {
+		return false
+	}
+	return !strings.HasPrefix(path, own+"/")
+}
+
+func TestTheTopLevelHoldsTheRoomsAndNothingElse(t *testing.T) {
+	allowed := []string{"cmd", "l4", "health", "picker", "bench", "go.mod", "go.sum", "README.md", "LICENSE"}
+	entries, err := os.ReadDir(moduleRoot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(allowed, e.Name()) {
+			t.Errorf("%s does not belong at the top level", e.Name())
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsInADocFile(t *testing.T) {
+	root := moduleRoot(t)
+	dirs := make(map[string]bool)
+	walkGo(t, root, func(path string) { dirs[filepath.Dir(path)] = true })
+	for dir := range dirs {
+		text, err := os.ReadFile(filepath.Join(root, dir, "doc.go"))
+		if err != nil {
+			t.Errorf("%s has no doc.go", dir)
+		} else if !strings.HasPrefix(string(text), "// Package ") && !strings.HasPrefix(string(text), "// Command ") && !strings.Contains(string(text), "\n// Package ") {
+			t.Errorf("%s/doc.go has no package comment", dir)
+		}
+	}
+}
+
+// walkGo calls f with the path below root, slashes forward, of every Go file.
+func walkGo(t *testing.T, root string, f func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case !d.IsDir() && strings.HasSuffix(path, ".go"):
+			rel, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			f(filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

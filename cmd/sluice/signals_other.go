@@ -1,0 +1,11 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+func handledSignals() []os.Signal { return []os.Signal{os.Interrupt} }
+
+func ignored(os.Signal) (msg, reason string) { return "", "" }
+
+func ignoreBrokenPipes() {}
