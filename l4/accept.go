@@ -65,7 +65,7 @@ func (a *acceptor) recover(err error) {
 	a.pause = min(max(2*a.pause, firstAcceptPause), lastAcceptPause)
 	select {
 	case <-time.After(a.pause):
-	case <-a.s.ctx.Done():
+	case <-a.s.stopping:
 	}
 }
 

@@ -3,8 +3,11 @@ package l4
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 )
+
+const mappedBits = 96 // of ::ffff:0:0/96, in which IPv6 holds IPv4
 
 // splitAddress turns the address of a configuration into what package net takes.
 func splitAddress(s string) (network, address string) {
@@ -23,6 +26,18 @@ func addrPort(a net.Addr) netip.AddrPort {
 	}
 	ap := t.AddrPort()
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// unmapped returns a copy in which prefixes of IPv4-mapped addresses are IPv4's, as
+// the addresses are that they are compared with.
+func unmapped(prefixes []netip.Prefix) []netip.Prefix {
+	prefixes = slices.Clone(prefixes)
+	for i, p := range prefixes {
+		if p.Addr().Is4In6() && p.Bits() >= mappedBits {
+			prefixes[i] = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits)
+		}
+	}
+	return prefixes
 }
 
 // contains tells whether any prefix holds a. Zones do not matter.

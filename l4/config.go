@@ -24,10 +24,9 @@ type Config struct {
 	Name    string        // required
 	Balance string        // a policy of package picker; "" = round-robin
 	Connect ConnectConfig // how backends are dialled
-	Limits  relay.Limits  // a session's inactivity
+	Limits  relay.Limits  // a session's inactivity, and TCP_USER_TIMEOUT of both legs
 
-	KeepAlive   time.Duration // TCP keepalive idle time and interval of both legs, 4 probes; 0 = off
-	UserTimeout time.Duration // TCP_USER_TIMEOUT of both legs, in whole milliseconds; 0 = the system's
+	KeepAlive time.Duration // TCP keepalive idle time and interval of both legs, 4 probes; 0 = off
 
 	Proxy       ProxyConfig
 	Allow, Deny []netip.Prefix // client addresses; Deny wins, an empty Allow allows all
@@ -81,8 +80,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Engine == nil {
 		c.Engine = &relay.Portable{}
 	}
-	c.Allow, c.Deny = slices.Clone(c.Allow), slices.Clone(c.Deny)
-	c.Proxy.Accept = slices.Clone(c.Proxy.Accept)
+	c.Allow, c.Deny = unmapped(c.Allow), unmapped(c.Deny)
+	c.Proxy.Accept = unmapped(c.Proxy.Accept)
 	return c, c.fault()
 }
 
@@ -95,7 +94,7 @@ func (c Config) fault() error {
 		{!slices.Contains(picker.Policies(), c.Balance), "unknown policy " + c.Balance},
 		{!slices.Contains([]SessionLog{LogAll, LogErrors, LogOff}, c.SessionLog), "unknown session log " + string(c.SessionLog)},
 		{c.Proxy.Send < 0 || c.Proxy.Send > 2, "the PROXY protocol has versions 1 and 2"},
-		{min(c.Connect.Timeout, c.KeepAlive, c.UserTimeout, c.Proxy.AcceptTimeout) < 0, "a duration is negative"},
+		{min(c.Connect.Timeout, c.KeepAlive, c.Limits.User, c.Proxy.AcceptTimeout) < 0, "a duration is negative"},
 		{min(c.Connect.Attempts, c.MaxConnections, c.MaxPerSource) < 0, "a limit is negative"},
 	} {
 		if f.wrong {

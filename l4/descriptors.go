@@ -36,7 +36,12 @@ func (d *Descriptors) Limit() int {
 }
 
 // Sessions returns how many sessions the budget is for.
-func (d *Descriptors) Sessions() int64 { return d.budget / perSession }
+func (d *Descriptors) Sessions() int64 {
+	if d == nil {
+		return math.MaxInt64 / perSession
+	}
+	return d.budget / perSession
+}
 
 func (d *Descriptors) take(n int64) bool {
 	if d == nil || d.used.Add(n) <= d.budget {

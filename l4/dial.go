@@ -104,6 +104,7 @@ func (s *Service) sendHeader(conn relay.Conn, sess *Session) error {
 func (s *Service) faultOf(err error) *dialFault {
 	var dns *net.DNSError
 	var timeout net.Error
+	var errno syscall.Errno
 	f := &dialFault{kind: dialOther, text: innermost(err).Error()}
 	switch {
 	case s.ctx.Err() != nil || errors.Is(err, context.Canceled):
@@ -123,7 +124,10 @@ func (s *Service) faultOf(err error) *dialFault {
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		f.kind = dialUnreachable
 	case errors.As(err, &timeout) && timeout.Timeout():
-		f.kind, f.text = dialTimeout, "no answer within "+s.cfg.Connect.Timeout.String()
+		f.kind = dialTimeout
+		if !errors.As(err, &errno) { // by our own clock
+			f.text = "no answer within " + s.cfg.Connect.Timeout.String()
+		}
 	}
 	return f
 }

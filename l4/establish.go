@@ -103,7 +103,8 @@ func (sess *Session) connect() relay.End {
 			return e
 		}
 	}
-	return sess.noBackend(relay.NoBackend)
+	// Others may be usable still: this is no outage.
+	return relay.End{Who: relay.Sluice, Why: relay.ConnectFailed}
 }
 
 // giveUp tells whether a failed dial leaves no point in trying another backend.

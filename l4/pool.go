@@ -133,11 +133,16 @@ func (p *Pool) change(b *Backend, c Cause, apply func() bool) outcome {
 	}
 	p.transition(b, from, c)
 	for _, l := range lifted {
-		p.transition(l, statusEjected, Cause{c.Source, "no other backend is usable: ejection lifted"})
+		if l != b { // b's own transition has been logged with its cause
+			l.reason, l.since = reasonLifted, b.since
+			p.transition(l, statusEjected, Cause{c.Source, reasonLifted})
+		}
 	}
 	p.sayOutage(before)
 	return outcome{true, b.ejected}
 }
+
+const reasonLifted = "no other backend is usable: ejection lifted"
 
 // liftEjections returns all ejected backends to use if nothing else is left.
 func (p *Pool) liftEjections() (lifted []*Backend) {
@@ -175,7 +180,7 @@ func (p *Pool) rebuild() error {
 			return err
 		}
 	}
-	p.view.Store(&view{tiers: tiers, usable: len(usable)})
+	p.view.Store(&view{tiers: tiers, usable: len(usable), total: len(p.backends)})
 	return nil
 }
 
@@ -238,7 +243,7 @@ func (p *Pool) sayOutage(before int) {
 func (p *Pool) noUsable(reason string) {
 	if p.outage.CompareAndSwap(false, true) {
 		p.log.LogAttrs(context.Background(), slog.LevelWarn, "no usable backend",
-			slog.String("service", p.service), slog.String("reason", reason), slog.Int("total", len(p.backends)))
+			slog.String("service", p.service), slog.String("reason", reason), slog.Int("total", p.view.Load().total))
 	}
 }
 

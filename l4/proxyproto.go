@@ -42,7 +42,7 @@ type headerAddresses struct {
 
 // readProxyHeader reads a header of either version from r, in whatever pieces it
 // comes, and returns what was read behind it. Errors: errProxyHeader for what is
-// not a header, io.ErrUnexpectedEOF and r's own.
+// not a header or ends within it, and r's own.
 func readProxyHeader(r io.Reader) (h headerAddresses, rest []byte, err error) {
 	buf := make([]byte, 0, v2Fixed+v2MaxUnix)
 	for {

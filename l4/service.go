@@ -26,11 +26,12 @@ type Service struct {
 	turned  [relay.NumWhy]throttle
 	tuneErr sync.Once
 
+	stopping  chan struct{}  // closed when the listeners are: ends the pauses of Serve
 	accepting sync.WaitGroup // Serve calls
 	running   sync.WaitGroup // sessions
 
 	mu        sync.Mutex // guards the rest
-	closing   bool
+	closing   bool       // with stopping closed
 	listeners map[net.Listener]struct{}
 	sessions  map[*Session]struct{}
 }
@@ -46,6 +47,7 @@ func New(cfg Config) (*Service, error) {
 		log:       cfg.Log,
 		pool:      newPool(cfg.Name, cfg.Balance, cfg.Log),
 		dialer:    net.Dialer{Timeout: cfg.Connect.Timeout, KeepAlive: -1},
+		stopping:  make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}),
 		sessions:  make(map[*Session]struct{}),
 	}
@@ -130,7 +132,10 @@ func (s *Service) Close() {
 
 func (s *Service) stopListening() {
 	s.mu.Lock()
-	s.closing = true
+	if !s.closing {
+		s.closing = true
+		close(s.stopping)
+	}
 	for ln := range s.listeners {
 		ln.Close()
 	}

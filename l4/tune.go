@@ -18,8 +18,8 @@ func (s *Service) tune(c relay.Conn) {
 	}
 	ka := net.KeepAliveConfig{Enable: s.cfg.KeepAlive > 0, Idle: s.cfg.KeepAlive, Interval: s.cfg.KeepAlive, Count: keepAliveProbes}
 	err := t.SetKeepAliveConfig(ka)
-	if err == nil && s.cfg.UserTimeout > 0 {
-		err = setUserTimeout(t, s.cfg.UserTimeout)
+	if err == nil && s.cfg.Limits.User > 0 {
+		err = relay.SetUserTimeout(c, s.cfg.Limits.User)
 	}
 	if err != nil && !relay.Dead(c) {
 		s.tuneErr.Do(func() {

@@ -29,6 +29,8 @@ type leg struct {
 	shut  atomic.Bool   // its peer has been told of the end of the other direction
 	read  atomic.Uint32 // condition seen by the pump that reads
 	wrote atomic.Uint32 // condition seen by the pump that writes
+
+	lifted bool // its TCP_USER_TIMEOUT is; guarded by the watchdog's mutex
 }
 
 // fault returns the condition of the leg as far as either pump knows.

@@ -37,6 +37,9 @@ func (d Direction) String() string { return directionNames[d] }
 type Limits struct {
 	Idle      time.Duration // no payload in either direction
 	HalfClose time.Duration // the same, once one direction has ended
+	// User is the TCP_USER_TIMEOUT that the caller has set on both connections. The
+	// relay lifts it from one while its peer keeps the window closed but answers.
+	User time.Duration
 }
 
 // Session is the record of one relayed session. Fill the exported fields, then
@@ -72,6 +75,11 @@ type Engine interface {
 	// Wait returns when every started session has ended and its owner has been told.
 	Wait()
 }
+
+// SetUserTimeout bounds how long what was sent on c may go unacknowledged, in whole
+// milliseconds; zero leaves it to the system. Where there is no such option it does
+// nothing: keepalive still finds a dead peer that owes no answer.
+func SetUserTimeout(c Conn, d time.Duration) error { return setUserTimeout(c, d) }
 
 // Dead tells whether a TCP connection is over in both directions: reset, timed out,
 // or ended by both peers. Where the system cannot be asked it returns false.

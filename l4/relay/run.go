@@ -11,7 +11,7 @@ import (
 const (
 	firstPause = 200 * time.Microsecond
 	lastPause  = 20 * time.Millisecond
-	// blindPause is given instead where the system cannot be asked.
+	// blindPause is given before a reset where the system cannot be asked.
 	blindPause = 250 * time.Millisecond
 )
 
@@ -76,6 +76,10 @@ func (r *run) done() {
 			r.abort(&r.legs[i])
 		}
 	}
+	// An orderly close would leave the kernel what is queued, but to an owner-less
+	// socket it is less patient than we are.
+	r.letThrough(&r.legs[ToClient], 0)
+	r.letThrough(&r.legs[ToBackend], 0)
 	r.stopWatch()
 	r.closed.Do(r.close)
 	r.s.Owner.RelayEnded(r.concluded())
@@ -83,10 +87,13 @@ func (r *run) done() {
 }
 
 // abort ends a session of which one leg was reset or has died: what was delivered
-// to the other leg is let through, then that one is reset too.
+// to the other leg is let through, since a reset discards what is still queued, then
+// that one is reset too.
 func (r *run) abort(dead *leg) {
 	if r.conclude(dead.verdict()) {
-		r.letThrough(r.other(dead))
+		r.touch()
+		r.watch()
+		r.letThrough(r.other(dead), blindPause)
 		r.cut()
 	}
 }
@@ -98,22 +105,19 @@ func (r *run) other(l *leg) *leg {
 	return &r.legs[ToBackend]
 }
 
-// letThrough waits until l's peer has acknowledged all that was written to it,
-// since a reset discards what is still queued. Inactivity ends the wait.
-func (r *run) letThrough(l *leg) {
-	r.touch()
-	r.watch()
+// letThrough waits until l's peer has acknowledged all that was written to it.
+// Inactivity ends the wait. Where the system cannot be asked it lasts for blind.
+func (r *run) letThrough(l *leg, blind time.Duration) {
 	var last int
 	for pause := firstPause; !r.gone.Load() && l.fault() == sound; pause = min(2*pause, lastPause) {
 		n, known := unacknowledged(l.conn)
-		if !known {
-			time.Sleep(blindPause)
+		switch {
+		case !known:
+			time.Sleep(blind)
 			return
-		}
-		if n == 0 {
+		case n == 0:
 			return
-		}
-		if n != last {
+		case n != last:
 			last = n
 			r.touch()
 		}

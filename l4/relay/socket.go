@@ -1,6 +1,9 @@
 package relay
 
-import "io"
+import (
+	"io"
+	"time"
+)
 
 // What the system says of a connection. Where a system cannot be asked, the answer
 // is the one that leaves the portable behaviour.
@@ -15,6 +18,10 @@ var (
 	_ func(c Conn) (n int, known bool) = unacknowledged
 	// acknowledged returns a count that grows when the peer acknowledges bytes.
 	_ func(c Conn) uint64 = acknowledged
+	// windowOf returns what is known of the peer's receive window.
+	_ func(c Conn) (w window, known bool) = windowOf
+	// setUserTimeout is SetUserTimeout.
+	_ func(c Conn, d time.Duration) error = setUserTimeout
 	// splicer returns what splices from src to dst inside the kernel.
 	_ func(dst, src Conn) (io.ReaderFrom, bool) = splicer
 )

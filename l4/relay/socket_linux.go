@@ -3,6 +3,7 @@ package relay
 import (
 	"io"
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,10 +39,13 @@ func pendingError(c Conn) (pending bool) {
 }
 
 func unacknowledged(c Conn) (n int, known bool) {
-	if _, ok := c.(*net.TCPConn); !ok || dead(c) {
+	if _, ok := c.(*net.TCPConn); !ok {
 		return 0, true // what a Unix socket took is with its peer
 	}
 	control(c, func(fd int) { n, _ = unix.IoctlGetInt(fd, unix.SIOCOUTQ) })
+	if n > 0 && dead(c) {
+		return 0, true
+	}
 	return n, true
 }
 
@@ -50,6 +54,29 @@ func acknowledged(c Conn) uint64 {
 		return info.Bytes_acked
 	}
 	return 0
+}
+
+func windowOf(c Conn) (w window, known bool) {
+	info := tcpInfo(c)
+	if info == nil {
+		return window{}, false
+	}
+	return window{
+		closed:     info.Snd_wnd == 0 || info.Notsent_bytes > 0 && info.Unacked == 0,
+		silent:     time.Duration(info.Last_ack_recv) * time.Millisecond,
+		unanswered: int(info.Probes) + int(info.Retransmits),
+	}, true
+}
+
+func setUserTimeout(c Conn, d time.Duration) error {
+	if _, ok := c.(*net.TCPConn); !ok {
+		return nil
+	}
+	failed := net.ErrClosed // unless control gets to it
+	control(c, func(fd int) {
+		failed = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+	})
+	return failed
 }
 
 func splicer(dst, src Conn) (io.ReaderFrom, bool) {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,9 @@ import (
 // stallCheck is how often a session that looks idle while a write of it is blocked
 // is looked at again, at most.
 const stallCheck = time.Second
+
+// never is a wait that arms no timer.
+const never = time.Duration(math.MaxInt64)
 
 // watchdog is a run's inactivity timer.
 type watchdog struct {
@@ -34,20 +38,22 @@ func (r *run) limit() (time.Duration, Why) {
 	return idle, Idle
 }
 
-// watch arms the timer for the limit of the present state. It is called at the start
-// and when a direction ends.
+// watch arms the timer for the present state. It is called at the start and when a
+// direction ends.
 func (r *run) watch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	wait := r.patrol()
 	if limit, _ := r.limit(); limit > 0 {
-		r.arm(limit)
+		wait = min(wait, limit)
 	}
+	r.arm(wait)
 }
 
 // arm sets the timer; with mu held.
 func (r *run) arm(d time.Duration) {
 	switch {
-	case r.over:
+	case r.over || d == never:
 	case r.timer == nil:
 		r.timer = time.AfterFunc(d, r.check)
 	default:
@@ -64,34 +70,40 @@ func (r *run) stopWatch() {
 	}
 }
 
-// check is the timer's: it cuts a session that has been inactive for its limit.
+// check is the timer's: it cuts a session whose time is over.
 func (r *run) check() {
-	if r.expired() {
-		_, why := r.limit()
-		r.conclude(End{Sluice, why})
+	if e := r.look(); e.Why != Running {
+		r.conclude(e)
 		r.cut()
 	}
 }
 
-// expired tells whether the session's limit has passed, and arms the timer anew if
-// not.
-func (r *run) expired() bool {
+// look returns how the session is to end, and arms the timer anew if it is not.
+func (r *run) look() End {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	limit, _ := r.limit()
-	quiet := time.Since(r.began) - time.Duration(r.active.Load())
-	switch {
-	case r.over || limit <= 0:
-		return false
+	if r.over {
+		return End{}
+	}
+	for i := range r.legs {
+		if r.liftUserTimeout(&r.legs[i]) {
+			return End{r.legs[i].who, Timeout}
+		}
+	}
+	wait := r.patrol()
+	limit, why := r.limit()
+	switch quiet := time.Since(r.began) - time.Duration(r.active.Load()); {
+	case limit <= 0:
 	case quiet < limit:
-		r.arm(limit - quiet)
-		return false
+		wait = min(wait, limit-quiet)
 	case r.delivering() && r.progressed():
 		// A slow reader: one write lasts longer than the limit, yet bytes move.
-		r.arm(min(limit/4, stallCheck))
-		return false
+		wait = min(wait, limit/4, stallCheck)
+	default:
+		return End{Sluice, why}
 	}
-	return true
+	r.arm(wait)
+	return End{}
 }
 
 func (r *run) delivering() bool {
