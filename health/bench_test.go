@@ -1,0 +1,18 @@
+package health
+
+import "testing"
+
+// BenchmarkDialOK is the hot path: what every session pays while nothing is wrong.
+func BenchmarkDialOK(b *testing.B) {
+	m, err := NewMonitor(config())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	member := m.Add(nil, newGate())
+	b.ReportAllocs()
+	for b.Loop() {
+		member.DialOK()
+		member.Answered()
+	}
+}

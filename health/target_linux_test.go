@@ -1,0 +1,210 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// dialItself connects to a dead port from that port, which makes the socket its own peer.
+// The kernel does the same by chance when it picks that port for a dial.
+func dialItself(t *testing.T, d net.Dialer) (conn net.Conn, addr string) {
+	t.Helper()
+	addr = deadAddress(t)
+	local, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.LocalAddr = local
+	conn, err = d.DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, addr
+}
+
+// wantFree checks that a backend could bind addr now, also one that sets no SO_REUSEADDR.
+func wantFree(t *testing.T, addr string) {
+	t.Helper()
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var err error
+		cerr := c.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0)
+		})
+		return errors.Join(cerr, err)
+	}}
+	ln, err := lc.Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatalf("the port is not free again: %v", err)
+	}
+	ln.Close()
+}
+
+func TestConnectionToItselfIsSeenAndLeavesThePortFree(t *testing.T) {
+	for range 5 {
+		conn, addr := dialItself(t, net.Dialer{})
+		wantReason(t, Target{}.open(t.Context(), conn), "connected to itself: nothing listens there")
+		wantFree(t, addr)
+	}
+}
+
+func TestConnectionToItselfThatTheDialerClosesLeavesThePortFree(t *testing.T) {
+	conn, addr := dialItself(t, net.Dialer{Control: resetOnClose})
+	conn.Close() // as the guard in net does, without a word
+	wantFree(t, addr)
+}
+
+func TestOrdinaryConnectionsAreNotToThemselves(t *testing.T) {
+	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Target)) {
+		_, target := serve(t, readAll)
+		conn, err := target.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if toItself(conn) {
+			t.Errorf("%v to %v is taken for a connection to itself", conn.LocalAddr(), conn.RemoteAddr())
+		}
+	})
+}
+
+// freeze makes ln a process that accepts nothing, with its accept queue full.
+func freeze(t *testing.T, ln interface {
+	net.Listener
+	syscall.Conn
+}) {
+	t.Helper()
+	raw, err := ln.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lerr error
+	err = raw.Control(func(fd uintptr) { lerr = syscall.Listen(int(fd), 0) })
+	if err = errors.Join(err, lerr); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		conn, err := (&net.Dialer{}).DialContext(ctx, ln.Addr().Network(), ln.Addr().String())
+		cancel()
+		if err != nil {
+			return
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	t.Fatal("ten connections do not fill an accept queue of none")
+}
+
+func TestFullAcceptQueueOfAFrozenBackendFails(t *testing.T) {
+	t.Run("tcp", func(t *testing.T) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		freeze(t, ln.(*net.TCPListener))
+		p := TCP(Target{Network: "tcp", Address: ln.Addr().String()})
+		wantReason(t, probe(t, p, 250*time.Millisecond), "connect: no answer within 250ms")
+	})
+	t.Run("unix", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "s")
+		ln, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		freeze(t, ln.(*net.UnixListener))
+		p := TCP(Target{Network: "unix", Address: path})
+		wantReason(t, probe(t, p, 250*time.Millisecond), "connect: accept queue is full")
+	})
+}
+
+func TestProbesOnLinuxUsePlainTCP(t *testing.T) {
+	_, target := serveTCP(t, readAll)
+	conn, err := target.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if multipath, err := conn.(*net.TCPConn).MultipathTCP(); multipath || err != nil {
+		t.Errorf("multipath %v, %v", multipath, err)
+	}
+}
+
+// sockets counts this process's open sockets.
+func sockets(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestProbesLeaveNoDescriptorWhenTheyReturn(t *testing.T) {
+	// Backends of another process would be fairer, so those here hold no socket of a
+	// connection: they are frozen with room in the queue, or not there.
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	for _, address := range []string{mute.Addr().String(), deadAddress(t)} {
+		target := Target{Network: "tcp", Address: address}
+		web, err := NewHTTP(target, HTTP{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := sockets(t)
+		for range 10 {
+			probe(t, TCP(target), 20*time.Millisecond)
+			probe(t, web, 20*time.Millisecond)
+			if n := sockets(t); n != before {
+				t.Fatalf("%d sockets, %d before the probes", n, before)
+			}
+		}
+	}
+}
+
+func TestProbesOfAFrozenBackendHoldOneSocketAtATime(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	web, err := NewHTTP(Target{Network: "tcp", Address: mute.Addr().String()}, HTTP{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config()
+	cfg.Interval, cfg.Timeout, cfg.Fall = time.Millisecond, 20*time.Millisecond, 1000
+	before, most := sockets(t), 0
+	enough := make(chan struct{})
+	probes := 0
+	m := newMonitor(t, cfg)
+	m.Add(proberFunc(func(ctx context.Context) error {
+		err := web.Probe(ctx)
+		most = max(most, sockets(t)-before)
+		if probes++; probes == 20 {
+			close(enough)
+		}
+		return err
+	}), newGate())
+	within(t, "20 probes", enough)
+	m.Close()
+	if n := sockets(t) - before; most != 0 || n != 0 {
+		t.Errorf("up to %d sockets between probes, %d after Close; want none", most, n)
+	}
+}
