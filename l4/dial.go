@@ -69,6 +69,15 @@ func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, *dialFault) {
 	return nil, f
 }
 
+// newDialer makes what connects to backends. A connection that met itself is closed
+// and tried again by package net: beforeConnect has that close leave no TIME_WAIT,
+// which would keep the backend from its port. connectTo ends the provision.
+func newDialer(c ConnectConfig) net.Dialer {
+	d := net.Dialer{Timeout: c.Timeout, KeepAlive: -1, Control: beforeConnect}
+	d.SetMultipathTCP(false)
+	return d
+}
+
 func (s *Service) connectTo(b *Backend) (relay.Conn, error) {
 	c, err := s.dialer.DialContext(s.ctx, b.network, b.address)
 	if err != nil {
@@ -79,9 +88,12 @@ func (s *Service) connectTo(b *Backend) (relay.Conn, error) {
 		c.Close()
 		return nil, net.UnknownNetworkError(b.network)
 	}
-	if conn.LocalAddr().Network() == "tcp" && conn.LocalAddr().String() == conn.RemoteAddr().String() {
-		abort(conn) // without a TIME_WAIT that would keep the backend from its port
+	if local := addrPort(conn.LocalAddr()); local.IsValid() && local == addrPort(conn.RemoteAddr()) {
+		abort(conn)
 		return nil, errSelf
+	}
+	if t, ok := conn.(*net.TCPConn); ok {
+		t.SetLinger(-1) // fails only if the connection is lost already
 	}
 	s.tune(conn)
 	return conn, nil

@@ -46,12 +46,11 @@ func New(cfg Config) (*Service, error) {
 		cfg:       cfg,
 		log:       cfg.Log,
 		pool:      newPool(cfg.Name, cfg.Balance, cfg.Log),
-		dialer:    net.Dialer{Timeout: cfg.Connect.Timeout, KeepAlive: -1},
+		dialer:    newDialer(cfg.Connect),
 		stopping:  make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}),
 		sessions:  make(map[*Session]struct{}),
 	}
-	s.dialer.SetMultipathTCP(false)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
