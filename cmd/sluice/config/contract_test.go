@@ -1,0 +1,122 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// contract returns the sample file every key of which is promised to users, with the admin page, which is not
+// supported yet, taken out unless asked for.
+func contract(t testing.TB, admin bool) []byte {
+	src, err := os.ReadFile("testdata/contract.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !admin {
+		src = bytes.Replace(src, []byte("admin: "), []byte("#"), 1)
+	}
+	return src
+}
+
+func TestContractSampleIsRefusedOnlyForTheAdminPage(t *testing.T) {
+	_, err := Parse("sluice.yaml", contract(t, true))
+	want := "sluice.yaml:1:8: admin: not supported yet; leave it out"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestContractSampleIsTheDefaults(t *testing.T) {
+	got, err := Parse("sluice.yaml", contract(t, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Defaults()
+	s.Name, s.Listen = "redis", []string{"127.0.0.1:6379"}
+	s.Backends = []Backend{
+		{Address: "10.0.0.1:6379", Name: "10.0.0.1:6379", Weight: 1},
+		{Address: "10.0.0.2:6379", Name: "b2", Weight: 3, MaxConnections: 500},
+	}
+	want := File{
+		Log:             Log{Level: "info", Format: "json", Sessions: "errors"},
+		ShutdownTimeout: 30 * time.Second,
+		Services:        []Service{s},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// Whoever adds a field and forgets its key gets a file that silently cannot set it.
+func TestEveryFieldHasAKey(t *testing.T) {
+	for section, b := range docBlocks() {
+		v := reflect.ValueOf(b).Elem()
+		if r, ok := b.(*root); ok {
+			v = reflect.ValueOf(r.File).Elem()
+		}
+		var pointers []uintptr
+		for _, k := range b.keys() {
+			pointers = append(pointers, reflect.ValueOf(k.value).Pointer())
+		}
+		for i := range v.NumField() {
+			if !slices.Contains(pointers, v.Field(i).Addr().Pointer()) {
+				t.Errorf("%s: field %s has no key", section, v.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
+func TestEveryKeyOfTheContractIsKnown(t *testing.T) {
+	sample := string(contract(t, true))
+	for section, b := range docBlocks() {
+		for _, k := range b.keys() {
+			if !strings.Contains(sample, k.name) {
+				t.Errorf("%s: key %s is not in the contract", section, k.name)
+			}
+		}
+	}
+}
+
+func TestNotSupportedYet(t *testing.T) {
+	for name, setting := range map[string]string{
+		"hedge_after":     "connect: {hedge_after: 1s}",
+		"hold":            "connect: {hold: 1s}",
+		"replay":          "connect: {replay: 1}",
+		"type":            "check: {type: redis}",
+		"on_down":         "on_down: close",
+		"close_over":      "close_over: 1s",
+		"slow_start":      "slow_start: 1s",
+		"rate_per_source": "limits: {rate_per_source: 1}",
+	} {
+		for _, in := range []string{"defaults", "service"} {
+			src := "services: [{name: a, listen: ':1', backends: [b:1], " + setting + "}]"
+			if in == "defaults" {
+				src = "defaults: {" + setting + "}\nservices: [{name: a, listen: ':1', backends: [b:1]}]"
+			}
+			_, err := Parse("f", []byte(src))
+			if err == nil || strings.Count(err.Error(), "\n") != 0 || !strings.Contains(err.Error(), name+": ") ||
+				!strings.Contains(err.Error(), "not supported yet") {
+				t.Errorf("%s in %s: %v", setting, in, err)
+			}
+		}
+	}
+	for _, typ := range []string{
+		"redis, user: u, password: env:P, role: master, conflict: none, tls: {}",
+		"postgres, user: u, password: p, database: d, role: primary, conflict: first",
+		"mysql, user: u, password: file:p, role: replica, conflict: keep",
+		`send-expect, send: "PING\\r\\n", expect: "+PONG"`,
+		`send-expect, regexp: "^\\+PONG"`,
+	} {
+		_, err := Parse("f", []byte("services: [{name: a, listen: ':1', backends: [b:1], check: {type: "+typ+"}}]"))
+		name, _, _ := strings.Cut(typ, ",")
+		want := `f:1:67: type: "` + name + `" is not supported yet; allowed: tcp, http, none`
+		if err == nil || err.Error() != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", typ, err, want)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// decoder fills structs from a tree and remembers where every value stands.
+type decoder struct {
+	faults   *faultList
+	places   map[string]place
+	defaults Service // what a service starts from; complete once `defaults` is decoded
+}
+
+// file decodes a whole configuration.
+func (d *decoder) file(n *node) File {
+	f := fileDefaults()
+	d.defaults = Defaults()
+	d.value(n, "", &root{File: &f, defaults: (*serviceDefaults)(&d.defaults)})
+	return f
+}
+
+// value decodes n into what ptr points to, see key. A value that is no good leaves it as it was.
+func (d *decoder) value(n *node, path string, ptr any) {
+	d.places[path] = n.at
+	switch v := ptr.(type) {
+	case **Admin:
+		*v = &Admin{}
+		d.block(n, path, *v)
+	case **TLS:
+		if *v == nil {
+			*v = &TLS{}
+		}
+		d.block(n, path, *v)
+	case *Check:
+		if typ := n.get("type"); typ != nil && typ.text != v.Type && slices.Contains(checkTypes, typ.text) {
+			*v = v.retyped(typ.text)
+		}
+		d.block(n, path, v)
+	case block:
+		d.block(n, path, v)
+	case *oneOrMore:
+		d.oneOrMore(n, path, v)
+	case *[]netip.Prefix:
+		d.prefixes(n, path, v)
+	case *[]Backend:
+		d.backends(n, path, v)
+	case *services:
+		d.services(n, path, v)
+	default:
+		if err := n.scalar(ptr); err != nil {
+			d.fault(n, path, err.Error())
+		}
+	}
+}
+
+// block decodes a mapping, its keys in the order of the block, not of the file.
+func (d *decoder) block(n *node, path string, b block) {
+	if !d.want(n, path, mapping) {
+		return
+	}
+	keys := b.keys()
+	for _, e := range n.entries {
+		if !slices.ContainsFunc(keys, func(k key) bool { return k.name == e.name }) {
+			d.faults.add(e.at, join(path, e.name), unknownKey(e.name, keys, b))
+		}
+	}
+	for _, k := range keys {
+		if v := n.get(k.name); v != nil {
+			d.value(v, join(path, k.name), k.value)
+		}
+	}
+}
+
+func unknownKey(name string, keys []key, b block) string {
+	if _, ok := b.(*serviceDefaults); ok && slices.Contains(serviceOnly, name) {
+		return fmt.Sprintf("%s cannot have a default; write it in every service", name)
+	}
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+	}
+	return fmt.Sprintf("unknown key %s; %s", quote(name), allowed(name, names))
+}
+
+// want reports a value that is not of the kind its key has.
+func (d *decoder) want(n *node, path string, want kind) bool {
+	if n.kind == want {
+		return true
+	}
+	d.fault(n, path, wrongKind(n, want).Error())
+	return false
+}
+
+func (d *decoder) fault(n *node, path, message string) {
+	name := label(path)
+	if name == "" {
+		name = "the file"
+	}
+	d.faults.addValue(n.at, path, name+": "+message)
+}
+
+func (d *decoder) oneOrMore(n *node, path string, v *oneOrMore) {
+	if n.kind != list {
+		var only textOrNumber
+		d.value(n, path, &only)
+		*v = oneOrMore{string(only)}
+		return
+	}
+	*v = nil
+	for i, item := range n.items {
+		var s textOrNumber
+		d.value(item, index(path, i), &s)
+		*v = append(*v, string(s)) // also if it is no good, so that indexes stay those of the file
+	}
+}
+
+func (d *decoder) prefixes(n *node, path string, v *[]netip.Prefix) {
+	if !d.want(n, path, list) {
+		return
+	}
+	*v = nil
+	for i, item := range n.items {
+		at := index(path, i)
+		var s textOrNumber
+		d.value(item, at, &s)
+		prefix, err := parsePrefix(string(s))
+		if err != nil {
+			d.fault(item, at, err.Error()) // if it is text
+			continue
+		}
+		*v = append(*v, prefix)
+	}
+	*v = slices.Clip(*v) // services share it, so an append must not reach the others
+}
+
+func (d *decoder) backends(n *node, path string, v *[]Backend) {
+	if !d.want(n, path, list) {
+		return
+	}
+	for i, item := range n.items {
+		b, at := backendDefaults(), index(path, i)
+		d.places[at] = item.at
+		switch item.kind {
+		case text: // the short form
+			d.value(item, join(at, "address"), &b.Address)
+		case mapping:
+			d.value(item, at, &b)
+		default:
+			d.fault(item, at, wrongKind(item, "an address or a mapping with one").Error())
+		}
+		if item.get("name") == nil {
+			b.Name = b.Address
+		}
+		*v = append(*v, b)
+	}
+}
+
+func (d *decoder) services(n *node, path string, v *services) {
+	if !d.want(n, path, list) {
+		return
+	}
+	if len(n.items) > maxServices {
+		d.fault(n, path, fmt.Sprintf("%d services are too many; allowed: at most %d", len(n.items), maxServices))
+		return
+	}
+	for i, item := range n.items {
+		s := d.defaults.inherited()
+		d.value(item, index(path, i), &s)
+		*v = append(*v, s)
+	}
+}
+
+// scalar decodes a text, number, duration or truth value.
+func (n *node) scalar(ptr any) (err error) {
+	switch v := ptr.(type) {
+	case *string:
+		if n.kind == number {
+			return fmt.Errorf(`must be text, not a number; write %s`, quote(n.text))
+		}
+		if n.kind != text {
+			return wrongKind(n, text)
+		}
+		*v = n.text
+	case *textOrNumber:
+		if n.kind != text && n.kind != number {
+			return wrongKind(n, text)
+		}
+		*v = textOrNumber(n.text)
+	case *int:
+		if n.kind != number {
+			return wrongKind(n, number)
+		}
+		return assign(v, n.text, parseInt)
+	case *time.Duration:
+		if n.kind != text && n.kind != number {
+			return wrongKind(n, "a duration like 3s")
+		}
+		return assign(v, n.text, parseDuration)
+	case *bool:
+		if n.kind != boolean {
+			return wrongKind(n, boolean)
+		}
+		*v = strings.EqualFold(n.text, "true")
+	default:
+		panic(fmt.Sprintf("config: no decoder for %T", ptr))
+	}
+	return nil
+}
+
+// assign sets v to what parse makes of s, unless that is an error.
+func assign[T any](v *T, s string, parse func(string) (T, error)) error {
+	parsed, err := parse(s)
+	if err == nil {
+		*v = parsed
+	}
+	return err
+}
+
+func wrongKind(n *node, want kind) error {
+	switch n.kind {
+	case null:
+		return fmt.Errorf("no value; leave the key out, or give it %s", want)
+	case text:
+		return fmt.Errorf("must be %s, not the text %s", want, quote(n.text))
+	}
+	return fmt.Errorf("must be %s, not %s", want, n.kind)
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestFlagsMakeOneService(t *testing.T) {
+	got, err := FromFlags(Flags{
+		Listen: []string{":6379", "unix:/run/x"}, Balance: "least-conn", Check: "http", SendProxy: "v2", LogSessions: "all",
+		Backends: []string{"10.0.0.1:6379", "[::1]:6379"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := parse(t, `
+log: {sessions: all}
+services:
+  - name: default
+    listen: [":6379", "unix:/run/x"]
+    balance: least-conn
+    backends: [10.0.0.1:6379, "[::1]:6379"]
+    check: {type: http}
+    proxy_protocol: {send: v2}
+`)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	roundTrip(t, got)
+}
+
+func TestFlagsLeftOutAreDefaults(t *testing.T) {
+	got, err := FromFlags(Flags{Listen: []string{":1"}, Backends: []string{"b:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := parse(t, "services: [{name: default, listen: ':1', backends: [b:1]}]")
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestFaultsNameTheFlag(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		flags Flags
+		want  string
+	}{
+		{"nothing", Flags{}, `--listen: required; write host:port or unix:/PATH, or a list of them
+ADDR: required; a service has at least one backend`},
+		{"everything", Flags{
+			Listen: []string{"x", ":1", ":1", "fd:a"}, Balance: "rr", Check: "htpp", SendProxy: "3", Admin: "x", LogSessions: "none",
+			Backends: []string{"a", ":1", "b:1", "b:1", "unix:/x y"},
+		}, `--log-sessions: "none" is not known; allowed: all, errors, off
+--admin: "x" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
+--listen: "x" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
+--listen: ":1" is listened on twice
+ADDR: "a" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
+ADDR: ":1" has no host; write HOST:1
+ADDR: "b:1" is the address of two backends; give it a name of its own if that is meant
+ADDR: the address cannot be the backend's name too; give it a name
+--balance: "rr" is not known; allowed: round-robin, least-conn, p2c, random, source-hash, maglev, first
+--send-proxy: "3" is not known; allowed: none, v1, v2
+--check: "htpp" is not known; allowed: tcp, http, none (did you mean "http"?)
+--admin: not supported yet; leave it out
+--listen: "fd:a" is not supported yet; write host:port or unix:/PATH`},
+		{"later check", Flags{Listen: []string{":1"}, Backends: []string{"b:1"}, Check: "redis"},
+			`--check: "redis" is not supported yet; allowed: tcp, http, none`},
+		{"bytes", Flags{Listen: []string{":1"}, Backends: []string{"unix:/\xff"}}, `ADDR: the path "/\xff" has control characters`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := FromFlags(c.flags)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got\n%v\nwant\n%s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFlagsAreNotKept(t *testing.T) {
+	listen := []string{":1"}
+	f, err := FromFlags(Flags{Listen: listen, Backends: []string{"b:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen[0] = ":2"
+	if f.Services[0].Listen[0] != ":1" {
+		t.Error("the file changed with the flags")
+	}
+}

@@ -1,0 +1,178 @@
+package config
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var checkTypes = []string{"tcp", "http", "redis", "postgres", "mysql", "send-expect", "none"}
+
+// leastInterval keeps probes from following each other without a pause.
+const leastInterval = time.Millisecond
+
+func (v *validator) check(path string, c *Check) {
+	if !slices.Contains(checkTypes, c.Type) {
+		words := supported("check.type", checkTypes)
+		v.fault(join(path, "type"), "%s is not known; allowed: %s%s", quote(c.Type), strings.Join(words, ", "),
+			didYouMean(c.Type, checkTypes))
+		return
+	}
+	if c.Interval < leastInterval {
+		v.fault(join(path, "interval"), "%s is too short; allowed: at least 1ms, or write type: none to turn checks off", c.Interval)
+	}
+	if c.Timeout <= 0 {
+		v.fault(join(path, "timeout"), "cannot be 0, a backend that is silent would never be down")
+	}
+	v.between(join(path, "rise"), c.Rise, 1, math.MaxInt)
+	v.between(join(path, "fall"), c.Fall, 1, math.MaxInt)
+	v.between(join(path, "port"), c.Port, 0, 65535)
+	v.checkKeys(path, c)
+	switch c.Type {
+	case "http":
+		v.checkHTTP(path, c)
+	case "redis", "postgres", "mysql":
+		v.checkLogin(path, c)
+	case "send-expect":
+		v.checkText(path, c)
+	}
+	if c.TLS != nil {
+		v.checkTLS(join(path, "tls"), c.TLS)
+	}
+}
+
+// checkKeys reports keys that were written for another type.
+func (v *validator) checkKeys(path string, c *Check) {
+	for _, k := range c.keys() {
+		at := join(path, k.name)
+		if k.types != nil && !slices.Contains(k.types, c.Type) && v.source.given(at) {
+			v.fault(at, "not for type %s; it is for type %s", c.Type, strings.Join(k.types, ", "))
+		}
+	}
+}
+
+// checkPort reports a port for backends that have none.
+func (v *validator) checkPort(path string, s *Service) {
+	if s.Check.Port == 0 || s.Check.Type == "none" {
+		return
+	}
+	for _, b := range s.Backends {
+		if strings.HasPrefix(b.Address, unixPrefix) {
+			v.fault(join(path, "port"), "backend %s is a unix socket and has no other port; leave port out or write 0", quote(b.Name))
+			return
+		}
+	}
+}
+
+func (v *validator) checkHTTP(path string, c *Check) {
+	if c.Method == "" || strings.Trim(c.Method, tokenChars) != "" {
+		v.fault(join(path, "method"), "%s is not an HTTP method; write it like GET or HEAD", quote(c.Method))
+	}
+	if !strings.HasPrefix(c.Path, "/") || !graphic(c.Path) {
+		v.fault(join(path, "path"), "%s is not allowed; a path starts with / and has no spaces, write other characters as %%XX", quote(c.Path))
+	}
+	if !graphic(c.Host) {
+		v.fault(join(path, "host"), "%s is not a host name", quote(c.Host))
+	}
+	_, err := parseStatus(c.Status)
+	v.err(join(path, "status"), err)
+}
+
+// tokenChars are the characters of a token, RFC 9110 section 5.6.2.
+const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// graphic reports whether s has only visible ASCII, which a request line and a header can carry as they are.
+func graphic(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+func (v *validator) checkLogin(path string, c *Check) {
+	roles := []string{"any", "primary", "replica"}
+	if c.Type == "redis" {
+		roles[1] = "master"
+	}
+	v.oneOf(join(path, "role"), c.Role, roles)
+	v.oneOf(join(path, "conflict"), c.Conflict, []string{"keep", "none", "first"})
+}
+
+func (v *validator) checkText(path string, c *Check) {
+	for _, k := range []struct{ name, value string }{{"send", c.Send}, {"expect", c.Expect}} {
+		if _, err := strconv.Unquote(`"` + strings.ReplaceAll(k.value, `"`, `\"`) + `"`); err != nil {
+			v.fault(join(path, k.name), `%s is not a text with Go's escapes, like PING\r\n`, quote(k.value))
+		}
+	}
+	if _, err := syntax.Parse(c.Regexp, syntax.Perl); err != nil {
+		v.fault(join(path, "regexp"), "%s is not a regular expression of Go", quote(c.Regexp))
+	}
+	if c.Expect != "" && c.Regexp != "" {
+		v.fault(join(path, "regexp"), "cannot stand beside expect; write one of them")
+	}
+}
+
+func (v *validator) checkTLS(path string, t *TLS) {
+	if !graphic(t.ServerName) {
+		v.fault(join(path, "server_name"), "%s is not a host name", quote(t.ServerName))
+	}
+	if t.CA == "" {
+		return
+	}
+	err, known := v.ca[t.CA]
+	if !known {
+		err = checkCA(t.CA)
+		v.ca[t.CA] = err
+	}
+	v.err(join(path, "ca"), err)
+}
+
+// maxCA is more than any bundle of the world's authorities, and keeps a device or a log from being read as one.
+const maxCA = 16 << 20
+
+// checkCA reports whether a file can be read and has a certificate.
+func checkCA(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return unreadable(name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", quote(name))
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return unreadable(name, err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxCA))
+	if err != nil {
+		return unreadable(name, err)
+	}
+	return hasCertificate(data)
+}
+
+// unreadable keeps the raw name, which may have line ends in it, out of the message.
+func unreadable(name string, err error) error {
+	if of := (*os.PathError)(nil); errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("%s cannot be read: %w", quote(name), err)
+}
+
+func hasCertificate(data []byte) error {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err == nil {
+			return nil
+		}
+	}
+	return errors.New("has no certificate; it must be a PEM file with at least one")
+}
