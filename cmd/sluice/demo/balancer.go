@@ -1,0 +1,78 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/sluicelb/sluice/cmd/sluice/app"
+	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/l4"
+)
+
+const serviceName = "demo"
+
+// balancer is what the demo is about.
+type balancer struct {
+	app     *app.App
+	service *l4.Service
+	address string
+	text    string        // its whole configuration
+	timeout time.Duration // of a drain
+}
+
+// startBalancer starts the balancer on the preferred port or the next best.
+func startBalancer(ctx context.Context, port int, backends []*backend, log *slog.Logger) (b *balancer, err error) {
+	err = firstFree(port, func(port int) (err error) {
+		b, err = startBalancerOn(ctx, loopback(port), backends, log)
+		return err
+	})
+	return b, err
+}
+
+func startBalancerOn(ctx context.Context, address string, backends []*backend, log *slog.Logger) (*balancer, error) {
+	text := configText(address, backends)
+	file, err := config.Parse("demo.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	a, err := app.New(file, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Start(ctx); err != nil {
+		return nil, err
+	}
+	return &balancer{
+		app: a, service: a.Service(serviceName), address: a.Addresses(serviceName)[0],
+		text: text, timeout: file.ShutdownTimeout,
+	}, nil
+}
+
+// configText returns the balancer's file. Failed sessions are not logged: all backends
+// killed and a busy client would flood the display, which counts them anyway.
+func configText(address string, backends []*backend) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, `log: {sessions: off}
+shutdown_timeout: 5s
+services:
+  - name: %s
+    listen: %s
+    balance: round-robin
+    check: {type: http, path: /health, interval: 500ms, fall: 2, rise: 2}
+    backends:
+`, serviceName, address)
+	for _, b := range backends {
+		fmt.Fprintf(&t, "      - {name: %s, address: %s}\n", b.name, b.address)
+	}
+	return t.String()
+}
+
+// drain ends the balancer.
+func (b *balancer) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+	defer cancel()
+	b.app.Drain(ctx)
+}
