@@ -62,7 +62,10 @@ func runConfig(cmd *cobra.Command, path string, flags config.Flags) (config.File
 
 // runFile runs until a signal or the end of ctx.
 func runFile(ctx context.Context, file config.File, stderr io.Writer) error {
-	log := newLog(file.Log, stderr)
+	direct := newLog(file.Log, stderr)
+	queue := newLogQueue(stderr, func(n int64) { direct.Warn("log records dropped", "records", n) })
+	defer queue.Close(lastWords)
+	log := newLog(file.Log, queue)
 	a, err := app.New(file, log)
 	if err != nil {
 		return err
