@@ -35,6 +35,6 @@
 // report, and the read then looks like an end of stream. See leg.
 //
 // Inactivity is one timer a session, armed only when a limit applies. It fires on
-// counted bytes; a direction that is blocked in a write is asked for what its peer
+// counted bytes; while bytes are queued towards a peer, it is asked for what that
 // acknowledged before it is called idle.
 package relay

@@ -177,19 +177,18 @@ func (l *link) expectMoved(t testing.TB, toBackend, toClient int64) {
 
 // side is a session seen from one of its far ends.
 type side struct {
-	name       string
 	near, far  Conn // the end that acts and the one that hears of it
 	who, other Who
 	dir        Direction // of what near sends
 }
 
-// sides returns the session seen from the client and from the backend, so that a
-// test of one is a test of both.
+// side returns the session seen from one of its ends, so that a test of the client is
+// a test of the backend too.
 func (l *link) side(who Who) side {
 	if who == Client {
-		return side{"client", l.client, l.backend, Client, Backend, ToBackend}
+		return side{l.client, l.backend, Client, Backend, ToBackend}
 	}
-	return side{"backend", l.backend, l.client, Backend, Client, ToClient}
+	return side{l.backend, l.client, Backend, Client, ToClient}
 }
 
 // forEachSide runs f on every engine with the client and then the backend as the one that acts.

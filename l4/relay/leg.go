@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 )
@@ -12,11 +11,10 @@ import (
 type condition uint32
 
 const (
-	sound     condition = iota
-	reset               // aborted by its peer
-	pipe                // written to after its peer had closed: the reset followed an end of stream
-	timeout             // its peer stopped answering
-	shutSpins = 1000    // how often a reader looks for the verdict of a write on its way
+	sound   condition = iota
+	reset             // aborted by its peer
+	pipe              // written to after its peer had closed: the reset followed an end of stream
+	timeout           // its peer stopped answering
 )
 
 // leg is one of a session's two connections. Two pumps use it, one reads and one
@@ -26,7 +24,6 @@ const (
 type leg struct {
 	conn  Conn
 	who   Who
-	shut  atomic.Bool   // its peer has been told of the end of the other direction
 	read  atomic.Uint32 // condition seen by the pump that reads
 	wrote atomic.Uint32 // condition seen by the pump that writes
 
@@ -61,24 +58,13 @@ func conditionOf(err error) condition {
 }
 
 // hidden tells whether an end of stream just read from l is in truth a reset (or a
-// death) whose error a write on l consumed.
+// death) whose error a write on l consumed. The writer's verdict does not tell where
+// the system does: it may be on its way still, and a splice that consumed the error
+// after part of its bytes reports it as a closed pipe.
 func (l *leg) hidden() bool {
-	if l.shut.Load() {
-		return false // nobody writes any more, so nobody can have consumed it
+	if orderly, known := orderly(l.conn); known {
+		return !orderly
 	}
-	if l.wrote.Load() == uint32(sound) {
-		if !dead(l.conn) {
-			return false
-		}
-		if pendingError(l.conn) {
-			return false // the reader sees a reset that came without an end of stream before anyone else does
-		}
-	}
-	for range shutSpins {
-		if c := condition(l.wrote.Load()); c != sound {
-			return c != pipe
-		}
-		runtime.Gosched() // the write has consumed the error and is about to say so
-	}
-	return false
+	c := condition(l.wrote.Load())
+	return c != sound && c != pipe
 }

@@ -1,9 +1,19 @@
 package relay
 
 import (
+	"os"
 	"testing"
 
 	"github.com/sluicelb/sluice/l4/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// roleVariable makes the test binary, started by a test, play a part of that test.
+const roleVariable = "RELAY_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if load, ok := loads[os.Getenv(roleVariable)]; ok {
+		load(os.Args[len(os.Args)-1])
+		return
+	}
+	leaktest.Main(m)
+}

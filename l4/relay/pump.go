@@ -10,7 +10,7 @@ import (
 )
 
 // spliceChunk is the most one call splices: what a slow reader can hold back from
-// the counters.
+// the counters. A direction that moves less than largeBuffer in a tick is quiet.
 const spliceChunk = 1 << 20
 
 // pump moves one direction. Its goroutine runs run and nothing else.
@@ -74,9 +74,8 @@ func (p *pump) bulk() bool {
 // splice is bulk through a pipe. The read deadline takes effect only between two
 // fillings of the pipe, never with bytes in it.
 func (p *pump) splice(to io.ReaderFrom) bool {
-	tick := p.r.tick()
 	for {
-		p.src.conn.SetReadDeadline(time.Now().Add(tick))
+		p.src.conn.SetReadDeadline(time.Now().Add(p.r.tick()))
 		p.limited = io.LimitedReader{R: p.src.conn, N: spliceChunk}
 		p.delivering.Store(true)
 		n, err := to.ReadFrom(&p.limited)
@@ -88,11 +87,11 @@ func (p *pump) splice(to io.ReaderFrom) bool {
 			p.sourceEnded(io.EOF)
 			return false
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			if n == 0 {
+			if n < largeBuffer {
 				p.src.conn.SetReadDeadline(time.Time{})
 				return true
 			}
-		case dead(p.dst.conn) && !dead(p.src.conn):
+		case dead(p.dst.conn) && pendingError(p.dst.conn) == nil: // consumed: it was the write that failed
 			p.destinationFailed(err)
 			return false
 		default:
@@ -142,7 +141,6 @@ func (p *pump) passEnd() {
 	p.r.first.CompareAndSwap(0, uint32(p.src.who))
 	p.r.touch()
 	if p.r.left.Load() > 1 || p.r.legs[ToClient].fault() != sound || p.r.legs[ToBackend].fault() != sound {
-		p.dst.shut.Store(true)
 		p.dst.conn.CloseWrite() // fails only if the peer has reset it, which the other pump sees
 		p.r.watch()
 	}

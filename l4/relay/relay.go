@@ -69,8 +69,8 @@ func (s *Session) Moved(d Direction) int64 { return s.moved[d].Load() }
 type Engine interface {
 	// Start takes s over and returns at once.
 	Start(s *Session)
-	// Kill ends a started session: both connections are reset. It does nothing to
-	// one that has ended or is ending.
+	// Kill ends a started session: both connections are reset. One that is ending
+	// keeps its end but waits for no peer any more; one that has ended is left alone.
 	Kill(s *Session, e End)
 	// Wait returns when every started session has ended and its owner has been told.
 	Wait()

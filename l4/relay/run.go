@@ -24,9 +24,9 @@ type run struct {
 	left   atomic.Int32 // pumps still running
 
 	first  atomic.Uint32 // the Who that ended a direction first, in order
-	end    atomic.Uint32 // how the session ends if not in order: Who<<8 | Why; 0 = not settled
+	end    atomic.Uint32 // how the session ends: Who<<8 | Why; 0 = not settled
 	closed sync.Once
-	gone   atomic.Bool // the connections have been reset
+	gone   atomic.Bool // the connections are closed
 
 	watchdog
 }
@@ -55,12 +55,10 @@ func (r *run) conclude(e End) bool {
 	return r.end.CompareAndSwap(0, uint32(e.Who)<<8|uint32(e.Why))
 }
 
-// concluded returns how the session ended: in order only if nothing else came.
+// concluded returns what conclude settled.
 func (r *run) concluded() End {
-	if e := r.end.Load(); e != 0 {
-		return End{Who(e >> 8), Why(e & 0xff)}
-	}
-	return End{Who(r.first.Load()), EOF}
+	e := r.end.Load()
+	return End{Who(e >> 8), Why(e & 0xff)}
 }
 
 // ending tells whether a direction has ended, in whatever way.
@@ -71,19 +69,32 @@ func (r *run) done() {
 	if r.left.Add(-1) > 0 {
 		return
 	}
-	for i := range r.legs {
-		if r.legs[i].fault() != sound {
-			r.abort(&r.legs[i])
-		}
+	if l := r.faulty(); l != nil {
+		r.abort(l)
 	}
 	// An orderly close would leave the kernel what is queued, but to an owner-less
 	// socket it is less patient than we are.
 	r.letThrough(&r.legs[ToClient], 0)
 	r.letThrough(&r.legs[ToBackend], 0)
+	if l := r.faulty(); l != nil {
+		r.other(l).conn.CloseWrite() // the close was to tell it, and becomes a reset
+		r.abort(l)
+	}
+	r.conclude(End{Who(r.first.Load()), EOF})
 	r.stopWatch()
-	r.closed.Do(r.close)
+	r.cut()
 	r.s.Owner.RelayEnded(r.concluded())
 	r.engine.wg.Done()
+}
+
+// faulty returns a leg that was reset or has died, if there is one.
+func (r *run) faulty() *leg {
+	for i := range r.legs {
+		if r.legs[i].fault() != sound {
+			return &r.legs[i]
+		}
+	}
+	return nil
 }
 
 // abort ends a session of which one leg was reset or has died: what was delivered
@@ -105,8 +116,9 @@ func (r *run) other(l *leg) *leg {
 	return &r.legs[ToBackend]
 }
 
-// letThrough waits until l's peer has acknowledged all that was written to it.
-// Inactivity ends the wait. Where the system cannot be asked it lasts for blind.
+// letThrough waits until l's peer has acknowledged all that was written to it, and
+// notes on l if it died before. Inactivity ends the wait. Where the system cannot be
+// asked it lasts for blind.
 func (r *run) letThrough(l *leg, blind time.Duration) {
 	var last int
 	for pause := firstPause; !r.gone.Load() && l.fault() == sound; pause = min(2*pause, lastPause) {
@@ -117,6 +129,11 @@ func (r *run) letThrough(l *leg, blind time.Duration) {
 			return
 		case n == 0:
 			return
+		case dead(l.conn):
+			if err := pendingError(l.conn); err != nil {
+				l.wrote.CompareAndSwap(0, uint32(conditionOf(err)))
+			}
+			return
 		case n != last:
 			last = n
 			r.touch()
@@ -125,19 +142,20 @@ func (r *run) letThrough(l *leg, blind time.Duration) {
 	}
 }
 
-// cut resets both connections, which wakes whoever waits on them.
+// cut closes both connections as the settled end demands, which wakes whoever waits
+// on them.
 func (r *run) cut() {
 	r.gone.Store(true)
-	r.closed.Do(func() {
-		resetOnClose(r.s.Client)
-		resetOnClose(r.s.Backend)
-		r.close()
-	})
+	r.closed.Do(r.close)
 }
 
-// close closes both connections, the client first: it is the one that waits to hear
-// of it. Only through r.closed.
+// close closes the client first: it is the one that waits to hear of it. Only through
+// r.closed.
 func (r *run) close() {
+	if r.concluded().Why != EOF {
+		resetOnClose(r.s.Client)
+		resetOnClose(r.s.Backend)
+	}
 	r.s.Client.Close()
 	r.s.Backend.Close()
 }

@@ -11,10 +11,13 @@ var (
 	// dead tells whether a TCP connection is over in both directions: reset, timed
 	// out, or ended by both peers.
 	_ func(c Conn) bool = dead
-	// pendingError tells whether an error waits on the connection, and takes it.
-	_ func(c Conn) bool = pendingError
-	// unacknowledged returns the bytes written that the peer has not acknowledged; 0
-	// for a connection that is dead.
+	// orderly tells whether the end of stream that was read from a TCP connection is
+	// one that its peer sent.
+	_ func(c Conn) (sent, known bool) = orderly
+	// pendingError takes the error that waits on the connection, if any.
+	_ func(c Conn) error = pendingError
+	// unacknowledged returns the bytes written that the peer has not acknowledged. On a
+	// dead connection they are lost.
 	_ func(c Conn) (n int, known bool) = unacknowledged
 	// acknowledged returns a count that grows when the peer acknowledges bytes.
 	_ func(c Conn) uint64 = acknowledged

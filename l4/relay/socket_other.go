@@ -8,7 +8,8 @@ import (
 )
 
 func dead(Conn) bool                                  { return false }
-func pendingError(Conn) bool                          { return false }
+func orderly(Conn) (sent, known bool)                 { return false, false }
+func pendingError(Conn) error                         { return nil }
 func unacknowledged(Conn) (n int, known bool)         { return 0, false }
 func acknowledged(Conn) uint64                        { return 0 }
 func windowOf(Conn) (w window, known bool)            { return window{}, false }

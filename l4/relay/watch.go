@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// stallCheck is how often a session that looks idle while a write of it is blocked
-// is looked at again, at most.
-const stallCheck = time.Second
+// longestTick is how long a direction in bulk may go without counting, at most.
+const longestTick = time.Second
 
 // never is a wait that arms no timer.
 const never = time.Duration(math.MaxInt64)
@@ -96,9 +95,11 @@ func (r *run) look() End {
 	case limit <= 0:
 	case quiet < limit:
 		wait = min(wait, limit-quiet)
-	case r.delivering() && r.progressed():
-		// A slow reader: one write lasts longer than the limit, yet bytes move.
-		wait = min(wait, limit/4, stallCheck)
+	case r.queued() && r.progressed():
+		// A slow reader: what was written, or the one write that goes on, takes it
+		// longer than the limit, yet bytes move. It has as long for its next ones.
+		r.touch()
+		wait = min(wait, limit)
 	default:
 		return End{Sluice, why}
 	}
@@ -106,8 +107,11 @@ func (r *run) look() End {
 	return End{}
 }
 
-func (r *run) delivering() bool {
-	return r.pumps[ToBackend].delivering.Load() || r.pumps[ToClient].delivering.Load()
+// queued tells whether a peer has yet to acknowledge bytes.
+func (r *run) queued() bool {
+	client, _ := unacknowledged(r.s.Client)
+	backend, _ := unacknowledged(r.s.Backend)
+	return client > 0 || backend > 0
 }
 
 // progressed asks whether the peers have acknowledged bytes since the last time;
@@ -121,8 +125,8 @@ func (r *run) progressed() bool {
 
 // tick bounds how long a direction in bulk may go without counting.
 func (r *run) tick() time.Duration {
-	if idle := r.s.Limits.Idle; idle > 0 {
-		return min(stallCheck, idle/4)
+	if limit, _ := r.limit(); limit > 0 {
+		return min(longestTick, limit/4)
 	}
-	return stallCheck
+	return longestTick
 }

@@ -1,0 +1,191 @@
+package relay
+
+import (
+	"testing"
+	"time"
+)
+
+// These limits are real time: the tests assert who ended a session and that it was
+// not too early, never how soon.
+
+func TestASilentSessionEndsWhenIdle(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	forEachEngine(t, func(t *testing.T, e Engine) {
+		began := time.Now()
+		l := start(t, e, setup{limits: Limits{Idle: limit}})
+		expectSeen(t, "client", down.drain(l.client, 10), seen{0, "reset"})
+		expectSeen(t, "backend", up.drain(l.backend, 10), seen{0, "reset"})
+		l.expectEnd(t, End{Sluice, Idle})
+		if lasted := time.Since(began); lasted < limit {
+			t.Errorf("ended after %v of silence, the limit is %v", lasted, limit)
+		}
+	})
+}
+
+func TestBytesInEitherDirectionKeepASessionFromIdling(t *testing.T) {
+	const limit, pieces = 600 * time.Millisecond, 15
+	forEachSide(t, func(t *testing.T, e Engine, who Who) {
+		t.Parallel()
+		for name, piece := range map[string]int64{"small": 10, "bulk": 5000} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				l := start(t, e, setup{limits: Limits{Idle: limit}})
+				s := l.side(who)
+				var off int64
+				paced(limit/10, pieces, func() {
+					if err := flowOf(s.dir).send(s.near, off, piece, 5000); err != nil {
+						t.Error(err)
+					}
+					if err := flowOf(s.dir).expect(s.far, off, piece); err != nil {
+						t.Error(err)
+					}
+					off += piece
+				})
+				last := time.Now()
+				l.expectEnd(t, End{Sluice, Idle})
+				if quiet := time.Since(last); quiet < limit*9/10 {
+					t.Errorf("ended %v after the last byte, the limit is %v", quiet, limit)
+				}
+			})
+		}
+	})
+}
+
+func TestAHalfClosedSessionEndsWhenInactiveAndNoSooner(t *testing.T) {
+	const limit, pieces = 600 * time.Millisecond, 15
+	forEachSide(t, func(t *testing.T, e Engine, who Who) {
+		t.Parallel()
+		for name, piece := range map[string]int64{"small": 10, "bulk": 5000} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				l := start(t, e, setup{limits: Limits{HalfClose: limit}})
+				s := l.side(who)
+				s.near.CloseWrite()
+				expectSeen(t, s.other.String(), flowOf(s.dir).drain(s.far, 10), seen{0, "eof"})
+				var off int64
+				paced(limit/10, pieces, func() {
+					if err := flowOf(1-s.dir).send(s.far, off, piece, 5000); err != nil {
+						t.Error(err)
+					}
+					off += piece
+				})
+				last := time.Now()
+				if err := flowOf(1-s.dir).expect(s.near, 0, off); err != nil {
+					t.Error(err)
+				}
+				l.expectEnd(t, End{Sluice, HalfClose})
+				if quiet := time.Since(last); quiet < limit*9/10 {
+					t.Errorf("ended %v after the last byte, the limit is %v", quiet, limit)
+				}
+			})
+		}
+	})
+}
+
+func TestTheHalfCloseLimitWaitsForAHalfClose(t *testing.T) {
+	const limit = 20 * time.Millisecond
+	forEachEngine(t, func(t *testing.T, e Engine) {
+		l := start(t, e, setup{limits: Limits{HalfClose: limit}})
+		paced(limit, 5, func() {})
+		if err := up.send(l.client, 0, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := up.expect(l.backend, 0, 1); err != nil {
+			t.Fatalf("a session without a half-close was ended: %v", err)
+		}
+		l.backend.CloseWrite()
+		l.expectEnd(t, End{Sluice, HalfClose})
+	})
+}
+
+func TestTheShorterLimitHoldsAfterAHalfClose(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e Engine) {
+		l := start(t, e, setup{limits: Limits{Idle: 100 * time.Millisecond, HalfClose: time.Hour}})
+		l.client.CloseWrite()
+		l.expectEnd(t, End{Sluice, Idle})
+		l = start(t, e, setup{limits: Limits{Idle: time.Hour, HalfClose: 100 * time.Millisecond}})
+		l.client.CloseWrite()
+		l.expectEnd(t, End{Sluice, HalfClose})
+	})
+}
+
+// One write to a slow reader may last for several limits.
+func TestASlowReaderIsNotIdle(t *testing.T) {
+	const limit = time.Second
+	forEachSide(t, func(t *testing.T, e Engine, who Who) {
+		t.Parallel()
+		for name, pause := range map[string]time.Duration{"steady": limit / 30, "with pauses": limit * 3 / 5} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				l := start(t, e, setup{limits: Limits{Idle: limit}, readBuffer: 64 << 10})
+				s := l.side(who)
+				total := clog(t, s.near, flowOf(s.dir))
+				s.near.CloseWrite()
+				pieces := int64(2 * limit / pause)
+				piece := min(150_000, total/pieces) // more than the kernel may hold back from the sender
+				var off int64
+				paced(pause, int(pieces), func() {
+					if err := flowOf(s.dir).expect(s.far, off, piece); err != nil {
+						t.Errorf("after %d bytes: %v", off, err)
+					}
+					off += piece
+				})
+				if err := flowOf(s.dir).expect(s.far, off, total-off); err != nil {
+					t.Errorf("the rest after %d bytes: %v", off, err)
+				}
+				s.far.Close()
+				l.expectEnd(t, End{who, EOF})
+			})
+		}
+	})
+}
+
+func TestAStuckReaderIsIdle(t *testing.T) {
+	const limit = 300 * time.Millisecond
+	forEachSide(t, func(t *testing.T, e Engine, who Who) {
+		t.Parallel()
+		l := start(t, e, setup{limits: Limits{Idle: limit}, readBuffer: 4 << 10})
+		s := l.side(who)
+		wrote := async(func() error { return flowOf(s.dir).send(s.near, 0, 1<<40, 64<<10) })
+		if k := kind(result(t, "the sender's error", wrote)); k != "reset" {
+			t.Errorf("the sender saw %q, want a reset", k)
+		}
+		l.expectEnd(t, End{Sluice, Idle})
+	})
+}
+
+func TestAResetThatWaitsForAStuckReaderGivesUp(t *testing.T) {
+	const size, limit = 256 << 10, 200 * time.Millisecond
+	forEachSide(t, func(t *testing.T, e Engine, who Who) {
+		t.Parallel()
+		l := start(t, e, setup{limits: Limits{HalfClose: limit}, readBuffer: 4 << 10})
+		s := l.side(who)
+		if err := flowOf(s.dir).send(s.near, 0, size, size); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s.near)
+		resetClose(s.near)
+		l.expectEnd(t, End{who, Reset})
+	})
+}
+
+// The kernel counts a closed window against TCP_USER_TIMEOUT; the relay does not.
+func TestAReaderThatPausesOutlastsTheUserTimeout(t *testing.T) {
+	const timeout = 500 * time.Millisecond
+	forEachSide(t, func(t *testing.T, e Engine, who Who) {
+		t.Parallel()
+		l := start(t, e, setup{limits: Limits{User: timeout}, readBuffer: 32 << 10})
+		s := l.side(who)
+		for _, c := range []Conn{l.Client, l.Backend} {
+			if err := SetUserTimeout(c, timeout); err != nil {
+				t.Fatal(err)
+			}
+		}
+		total := clog(t, s.near, flowOf(s.dir))
+		s.near.CloseWrite()
+		paced(4*timeout, 1, func() {})
+		expectSeen(t, "reader", flowOf(s.dir).drain(s.far, 32<<10), seen{total, "eof"})
+		s.far.Close()
+		l.expectEnd(t, End{who, EOF})
+	})
+}
