@@ -40,7 +40,8 @@
 // weight.
 //
 // Round-robin draws positions from one atomic counter and reads a cycle that was
-// unrolled by New. A position that falls on an avoided backend is used up and
+// unrolled by New. Picks with some backends avoided draw from a counter of their
+// own, so that retries do not shift the turns of others. A position that falls on an avoided backend is used up and
 // the next one drawn, so that the remaining backends keep their proportions;
 // stepping on locally would give the whole share of an avoided backend to its
 // successor in the cycle. A cycle of more than 65,536 turns, in lowest terms,

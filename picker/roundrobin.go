@@ -13,7 +13,8 @@ const maxCycle = 1 << 16
 type roundRobin struct {
 	cycle   []uint32 // indexes of the backends, one for each turn
 	weights []uint16
-	cursor  *atomic.Uint64
+	cursor  *atomic.Uint64 // of first choices
+	again   *atomic.Uint64 // of choices with some avoided: else one that is always avoided would shift the others' turns
 	digest  uint64
 }
 
@@ -34,30 +35,31 @@ func newRoundRobin(backends []Backend, order []int, cursor *atomic.Uint64) *roun
 		cycle:   unroll(cycleWeights(weights)),
 		weights: weights,
 		cursor:  cursor,
+		again:   &new(paddedCursor).Uint64,
 		digest:  newDigester(RoundRobin).backends(backends, order).sum(),
 	}
 }
 
 func (p *roundRobin) Pick(_ uint64, avoid *Set) int {
 	if avoid == nil {
-		return p.next()
+		return p.next(p.cursor)
 	}
 	if avoid.free(len(p.weights)) == 0 {
 		return -1
 	}
 	// Each step draws a position of its own, see the package documentation.
 	for range 2 * len(p.weights) {
-		if i := p.next(); !avoid.Has(i) {
+		if i := p.next(p.again); !avoid.Has(i) {
 			return i
 		}
 	}
 	// The avoided ones hold long stretches of the cycle. Mixing, because the
 	// positions that get here are nearly equidistant.
-	return pickWeighted(p.weights, avoid, mix64(p.cursor.Add(1)))
+	return pickWeighted(p.weights, avoid, mix64(p.again.Add(1)))
 }
 
-func (p *roundRobin) next() int {
-	turn := p.cursor.Add(1) - 1
+func (p *roundRobin) next(cursor *atomic.Uint64) int {
+	turn := cursor.Add(1) - 1
 	return int(p.cycle[turn%uint64(len(p.cycle))])
 }
 

@@ -212,3 +212,20 @@ func TestHeavyBackendsHaveTheirTurnsSpreadOut(t *testing.T) {
 		last[i] = turn
 	}
 }
+
+// C55: with two backends of which the first always fails, half the clients get it first, not all.
+func TestARetryDoesNotShiftTheTurnsOfOthers(t *testing.T) {
+	p := mustNew(t, RoundRobin, equal(2), Options{})
+	first := 0
+	for range 10 {
+		if p.Pick(0, nil) == 0 {
+			first++
+			if again := p.Pick(0, setOf(0)); again != 1 {
+				t.Fatalf("the retry went to %d", again)
+			}
+		}
+	}
+	if first != 5 {
+		t.Errorf("%d of 10 clients got the failing backend first, want 5", first)
+	}
+}
