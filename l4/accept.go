@@ -40,6 +40,10 @@ func (a *acceptor) run() error {
 	for {
 		c, err := a.ln.Accept()
 		switch {
+		case err == nil && !a.holdSpare():
+			// Descriptors that are left belong to the spare one first.
+			a.s.refuse(c, relay.Descriptors)
+			a.holdSpare()
 		case err == nil:
 			a.pause = 0
 			a.s.accepted(c)
@@ -59,7 +63,7 @@ func (a *acceptor) recover(err error) {
 		a.s.log.Warn("accept failed", "service", a.s.cfg.Name, "listen", a.ln.Addr().String(),
 			"error", innermost(err).Error(), "suppressed", n)
 	}
-	if (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && a.shed() {
+	if outOfDescriptors(err) && a.shed() {
 		return
 	}
 	a.pause = min(max(2*a.pause, firstAcceptPause), lastAcceptPause)
@@ -70,10 +74,14 @@ func (a *acceptor) recover(err error) {
 }
 
 // shed closes the client at the head of the queue with the help of the spare
-// descriptor; false if that did not work.
+// descriptor; false if that did not work. The spare one is given up only for a client
+// that is there: while none is, a dial would take it.
 func (a *acceptor) shed() bool {
 	if a.spare == nil {
 		a.holdSpare()
+		return false
+	}
+	if !clientWaits(a.ln) {
 		return false
 	}
 	a.dropSpare()
@@ -88,11 +96,25 @@ func (a *acceptor) shed() bool {
 	if err != nil {
 		return false
 	}
+	a.pause = 0
 	a.s.refuse(c, relay.Descriptors)
 	return true
 }
 
-func (a *acceptor) holdSpare() { a.spare, _ = os.Open(os.DevNull) }
+// holdSpare takes the spare descriptor unless it is held; false if there was none to
+// take. A system without the device does without.
+func (a *acceptor) holdSpare() bool {
+	if a.spare != nil {
+		return true
+	}
+	var err error
+	a.spare, err = os.Open(os.DevNull)
+	return !outOfDescriptors(err)
+}
+
+func outOfDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
 
 func (a *acceptor) dropSpare() {
 	if a.spare != nil {

@@ -174,8 +174,10 @@ func TestAnOutageIsSaidOnce(t *testing.T) {
 		if want := []string{"INFO backend down", "INFO backend down", "WARN no usable backend"}; !slices.Equal(said, want) {
 			t.Errorf("logged %v", said)
 		}
+		p.SetHealth(b[0], Unknown, byProbe)
 		p.SetHealth(b[1], Unknown, byProbe)
 	}
+	p.SetHealth(b[0], Down, byProbe)
 	p.SetHealth(b[1], Down, byProbe)
 	j.of("no usable backend")[0].expect(t, line{"msg": "no usable backend", "level": "WARN", "service": "svc", "reason": "every backend is down", "total": "2"})
 }

@@ -99,6 +99,7 @@ func (sess *Session) connect() relay.End {
 		b.give()
 		sess.backend = nil
 		sess.tried = append(sess.tried, b)
+		sess.dialError = b.cfg.Name + ": " + fault.text
 		if e := sess.giveUp(fault); e.Why != relay.Running {
 			return e
 		}
@@ -127,7 +128,7 @@ func (sess *Session) noBackend(why relay.Why) relay.End {
 	}
 	if len(sess.tried) > 0 {
 		why = relay.ConnectFailed
-		sess.svc.pool.noUsable("each backend tried failed to connect")
+		sess.svc.pool.noUsable("each backend tried failed to connect, the last one, " + sess.dialError)
 	}
 	return relay.End{Who: relay.Sluice, Why: why}
 }

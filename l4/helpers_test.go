@@ -112,19 +112,44 @@ func (r *rig) connectFrom(source string) relay.Conn {
 	return dialTest(r.t, "tcp", r.address, source)
 }
 
-func dialTest(t testing.TB, network, address, source string) relay.Conn {
-	t.Helper()
-	d := net.Dialer{Timeout: patience}
+func dialer(source string) *net.Dialer {
+	d := &net.Dialer{Timeout: patience}
 	if source != "" {
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(source), 0))
 	}
-	c, err := d.Dial(network, address)
+	return d
+}
+
+func dialTest(t testing.TB, network, address, source string) relay.Conn {
+	t.Helper()
+	c, err := dialer(source).Dial(network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.SetDeadline(time.Now().Add(patience))
 	t.Cleanup(func() { c.Close() })
 	return c.(relay.Conn)
+}
+
+// expectTurnedAway checks that a client gets a reset and nothing else. It may come so
+// early that the connect fails of it.
+func (r *rig) expectTurnedAway() {
+	r.t.Helper()
+	r.expectTurnedAwayFrom("")
+}
+
+func (r *rig) expectTurnedAwayFrom(source string) {
+	r.t.Helper()
+	c, err := dialer(source).Dial("tcp", r.address)
+	if err != nil {
+		if kind(err) != "reset" {
+			r.t.Error(err)
+		}
+		return
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience))
+	expectReset(r.t, c)
 }
 
 // ended returns how many clients ended so.

@@ -33,7 +33,6 @@ type Pool struct {
 	mu       sync.Mutex // guards the rest, and the states of the backends
 	backends []*Backend // in the order added
 	cursors  cursors
-	points   int // the ring's, of all backends, so that none going down changes it
 
 	outage atomic.Bool // "no usable backend" has been said and still holds
 }
@@ -170,6 +169,7 @@ func (p *Pool) rebuild() error {
 			usable = append(usable, b)
 		}
 	}
+	// The ring's points are those of all backends, so that none going down moves any.
 	opt := picker.Options{RingPoints: picker.RingPoints(weights)}
 	tiers := tiersOf(usable)
 	for i := range tiers {

@@ -25,9 +25,10 @@ type Session struct {
 	start   time.Time
 	relayed time.Time // when the relay took over; zero until then
 
-	backend  *Backend // reserved or connected; nil between
-	tried    []*Backend
-	attempts int
+	backend   *Backend // reserved or connected; nil between
+	tried     []*Backend
+	attempts  int
+	dialError string // of the last failed dial, with the backend's name
 
 	mu     sync.Mutex // guards the rest, so that a kill meets each session either before or after the hand-over
 	handed bool
@@ -156,6 +157,9 @@ func (sess *Session) log(e relay.End) {
 		slog.Int64("bytes_to_backend", sess.relay.Moved(relay.ToBackend)),
 		slog.Int64("bytes_to_client", sess.relay.Moved(relay.ToClient)),
 		slog.Group("end", slog.String("who", e.Who.String()), slog.String("why", e.Why.String())),
+	}
+	if sess.dialError != "" {
+		attrs = append(attrs, slog.String("dial_error", sess.dialError))
 	}
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int64("suppressed", suppressed))

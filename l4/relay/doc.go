@@ -24,8 +24,8 @@
 // system and the reference that others are compared with: a goroutine for each
 // direction.
 //
-// A Portable direction reads through a small buffer while traffic is small. A read
-// that fills it moves the direction to bulk: on Linux the standard library's
+// A Portable direction reads through a small buffer while traffic is small; on Linux
+// it takes one only when there is something to read. A read that fills it moves the direction to bulk: on Linux the standard library's
 // splice(2), in chunks short enough to keep the counters honest and under a read
 // deadline, so that a direction gone quiet gives its pipe back within a tick;
 // elsewhere, or when no pipe is to be had, a larger pooled buffer.
@@ -35,6 +35,6 @@
 // report, and the read then looks like an end of stream. See leg.
 //
 // Inactivity is one timer a session, armed only when a limit applies. It fires on
-// counted bytes; while bytes are queued towards a peer, it is asked for what that
-// acknowledged before it is called idle.
+// counted bytes; the peers are asked for what they acknowledged since before the
+// session is called idle.
 package relay

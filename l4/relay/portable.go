@@ -5,10 +5,8 @@ import (
 	"sync/atomic"
 )
 
-const (
-	smallBuffer = 4 << 10  // what a quiet direction holds while it waits
-	largeBuffer = 64 << 10 // for bulk where splice is not to be had
-)
+// largeBuffer is for bulk where splice is not to be had.
+const largeBuffer = 64 << 10
 
 // Portable is the Engine for every system: a goroutine for each direction. The
 // zero value is ready to use.

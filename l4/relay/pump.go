@@ -20,6 +20,7 @@ type pump struct {
 	src, dst   *leg
 	delivering atomic.Bool      // inside a write to dst
 	limited    io.LimitedReader // of splice, kept here so that a chunk allocates nothing
+	receiver
 }
 
 func (p *pump) run() {
@@ -32,19 +33,18 @@ func (p *pump) relay() {
 	if p.dir == ToBackend && len(p.r.s.Pending) > 0 && !p.deliver(p.r.s.Pending) {
 		return
 	}
-	pool := &p.r.engine.small
-	buf := borrow(pool, smallBuffer)
-	defer pool.Put(buf)
 	for {
-		n, err := p.src.conn.Read(*buf)
-		if n > 0 && !p.deliver((*buf)[:n]) {
+		buf, err := p.receive()
+		n := len(buf)
+		more := n == 0 || p.deliver(buf)
+		p.release()
+		switch {
+		case !more:
 			return
-		}
-		if err != nil {
+		case err != nil:
 			p.sourceEnded(err)
 			return
-		}
-		if n == len(*buf) && !p.bulk() {
+		case n == smallBuffer && !p.bulk():
 			return
 		}
 	}

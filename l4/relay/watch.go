@@ -45,6 +45,7 @@ func (r *run) watch() {
 	wait := r.patrol()
 	if limit, _ := r.limit(); limit > 0 {
 		wait = min(wait, limit)
+		r.progressed() // what was acknowledged before is no news later
 	}
 	r.arm(wait)
 }
@@ -95,7 +96,10 @@ func (r *run) look() End {
 	case limit <= 0:
 	case quiet < limit:
 		wait = min(wait, limit-quiet)
-	case r.queued() && r.progressed():
+		if !r.queued() {
+			r.progressed()
+		}
+	case r.progressed():
 		// A slow reader: what was written, or the one write that goes on, takes it
 		// longer than the limit, yet bytes move. It has as long for its next ones.
 		r.touch()
