@@ -2,7 +2,6 @@ package l4
 
 import (
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -37,6 +36,7 @@ func newAcceptor(s *Service, ln net.Listener) *acceptor {
 // run accepts until the listener is closed.
 func (a *acceptor) run() error {
 	defer a.dropSpare()
+	defer a.failed.stop(func(int64) {})
 	for {
 		c, err := a.ln.Accept()
 		switch {
@@ -59,9 +59,12 @@ func (a *acceptor) run() error {
 // recover gets over a failed accept: out of descriptors it turns one client away,
 // else it waits.
 func (a *acceptor) recover(err error) {
-	if n, ok := a.failed.allow(time.Now()); ok {
+	say := func(n int64) {
 		a.s.log.Warn("accept failed", "service", a.s.cfg.Name, "listen", a.ln.Addr().String(),
-			"error", innermost(err).Error(), "suppressed", n)
+			"error", innermost(err).Error(), "times", n)
+	}
+	if a.failed.pass(say) {
+		say(1)
 	}
 	if outOfDescriptors(err) && a.shed() {
 		return
@@ -155,21 +158,7 @@ func (s *Service) refuse(c net.Conn, why relay.Why) {
 	sess := &Session{svc: s, start: time.Now(), client: addrPort(c.RemoteAddr()), peer: "unix"}
 	abort(c)
 	s.ended[why].Add(1)
-	if why == relay.Descriptors {
-		s.sayShedding()
-		return
-	}
 	sess.log(relay.End{Who: relay.Sluice, Why: why})
-}
-
-// sayShedding logs, at most once a second, that clients are closed for want of
-// descriptors.
-func (s *Service) sayShedding() {
-	if n, ok := s.turned[relay.Descriptors].allow(time.Now()); ok {
-		s.log.LogAttrs(s.ctx, slog.LevelWarn, "shedding clients", slog.String("service", s.cfg.Name),
-			slog.String("reason", "descriptor limit"), slog.Int("limit", s.cfg.Descriptors.Limit()),
-			slog.Int64("sessions", s.active.Load()), slog.Int64("clients", n+1))
-	}
 }
 
 // abort closes a connection with a reset: an end of stream would claim that what the

@@ -65,7 +65,7 @@ func TestEachBackendIsTriedOnceAndThenTheClientIsReset(t *testing.T) {
 			for _, l := range r.log.await(t, "session", clients) {
 				l.expect(t, line{"msg": "session", "level": "INFO", "service": "svc", "client": "*", "backend": last, "attempts": string(rune('0' + c.tried)),
 					"duration": "*", "bytes_to_backend": "0", "bytes_to_client": "0", "end.who": "sluice", "end.why": "connect-failed",
-					"dial_error": last + ": connection refused"})
+					"error": last + ": connection refused"})
 			}
 			for i, h := range heard {
 				want := 0

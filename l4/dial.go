@@ -48,8 +48,7 @@ type dialFault struct {
 
 var errSelf = errors.New("l4: connected to itself: nothing listens there")
 
-// dial connects to b and sends it the PROXY header, if one is to be sent. The
-// outcome is counted and told to b's observer.
+// dial connects to b and sends it the PROXY header, if one is to be sent.
 func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, *dialFault) {
 	conn, err := s.connectTo(b)
 	if err == nil {
@@ -61,12 +60,15 @@ func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, *dialFault) {
 		b.hear().DialOK()
 		return conn, nil
 	}
-	f := s.faultOf(err)
+	return nil, s.faultOf(err)
+}
+
+// blame counts a failed dial to b, and tells b's observer unless it says nothing of b.
+func (b *Backend) blame(f *dialFault) {
 	b.failed[f.kind].Add(1)
 	if !f.kind.ours() {
 		b.hear().DialFailed(f.text)
 	}
-	return nil, f
 }
 
 // newDialer makes what connects to backends. A connection that met itself is closed

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluicelb/sluice/l4/relay"
 	"github.com/sluicelb/sluice/picker"
 )
 
@@ -97,7 +98,7 @@ func TestABackendThatLiftsItsOwnEjectionIsLoggedOnce(t *testing.T) {
 	if p.shape() != "b1" || b[0].ejected {
 		t.Errorf("tiers %q", p.shape())
 	}
-	if said := j.said(); !slices.Equal(said, []string{"INFO backend up"}) {
+	if said := j.said(); !slices.Equal(said, []string{"INFO backend up", "INFO usable again"}) {
 		t.Errorf("logged %v", said)
 	}
 	if b[0].reason != byProbe.Reason {
@@ -196,4 +197,34 @@ func TestTheTimeAndReasonOfAChangeAreKept(t *testing.T) {
 			t.Errorf("%v, %q", b[0].since, b[0].reason)
 		}
 	})
+}
+
+func TestTheEndOfAnOutageTellsHowManyClientsItCost(t *testing.T) {
+	b := backend(t, echo)
+	gone := b.config("b1")
+	b.stop()
+	r := serve(t, Config{Balance: picker.First}, gone)
+	for range 3 {
+		r.expectTurnedAway()
+	}
+	r.awaitEnded(relay.ConnectFailed, 3)
+	backendOn(t, "tcp", gone.Address, echo) // it is back
+	expectEcho(t, r.connect(), "x")
+	r.log.await(t, "usable again", 1)[0].expect(t, line{"msg": "usable again", "level": "INFO", "service": "svc", "after": "*", "refused": "3"})
+	if n := len(r.log.of("no usable backend")); n != 1 {
+		t.Errorf("%d begins of an outage", n)
+	}
+}
+
+func TestAPoolThatNobodyMayUseSaysSo(t *testing.T) {
+	p, _, j := pool(t, picker.RoundRobin, BackendConfig{Address: "a:1"})
+	if said := j.said(); !slices.Equal(said, []string{"WARN no usable backend"}) {
+		t.Errorf("logged %v", said)
+	}
+	if _, err := p.Add(BackendConfig{Address: "b:1", Weight: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if said := j.said(); !slices.Equal(said, []string{"INFO usable again"}) {
+		t.Errorf("logged %v", said)
+	}
 }

@@ -47,6 +47,7 @@ func (sess *Session) readHeader() relay.End {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return relay.End{Who: relay.Sluice, Why: relay.ProxyTimeout}
 	case errors.Is(err, errProxyHeader):
+		sess.trouble = err.Error()
 		return relay.End{Who: relay.Sluice, Why: relay.ProxyHeader}
 	case err != nil:
 		return relay.End{Who: relay.Client, Why: relay.Reset}
@@ -97,9 +98,10 @@ func (sess *Session) connect() relay.End {
 			return relay.End{}
 		}
 		b.give()
+		b.blame(fault)
 		sess.backend = nil
 		sess.tried = append(sess.tried, b)
-		sess.dialError = b.cfg.Name + ": " + fault.text
+		sess.trouble = b.cfg.Name + ": " + fault.text
 		if e := sess.giveUp(fault); e.Why != relay.Running {
 			return e
 		}
@@ -128,7 +130,8 @@ func (sess *Session) noBackend(why relay.Why) relay.End {
 	}
 	if len(sess.tried) > 0 {
 		why = relay.ConnectFailed
-		sess.svc.pool.noUsable("each backend tried failed to connect, the last one, " + sess.dialError)
+		sess.svc.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble)
 	}
+	sess.svc.pool.refused.Add(1)
 	return relay.End{Who: relay.Sluice, Why: why}
 }

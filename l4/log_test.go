@@ -4,7 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sluicelb/sluice/l4/relay"
 )
@@ -62,37 +65,45 @@ func TestASessionsLineTellsWhatItMoved(t *testing.T) {
 		"attempts": "1", "duration": "*", "bytes_to_backend": "3", "bytes_to_client": "5", "end.who": "client", "end.why": "eof"})
 }
 
-// Of clients turned away before a backend is picked, one a second is logged for each
-// reason.
+// Of clients turned away before a backend is picked, the first is logged for each
+// reason, and the others as a number when the second is over.
 func TestClientsTurnedAwayAreLoggedOnceASecond(t *testing.T) {
-	r := assemble(t, Config{SessionLog: LogErrors})
-	say := func(n int, why relay.Why, attempts int) {
-		for range n {
-			sess := &Session{svc: r.Service, peer: "unix", attempts: attempts}
-			sess.log(relay.End{Who: relay.Sluice, Why: why})
+	synctest.Test(t, func(t *testing.T) {
+		r := assemble(t, Config{SessionLog: LogErrors})
+		say := func(n int, why relay.Why, attempts int) {
+			for range n {
+				sess := &Session{svc: r.Service, peer: "unix", attempts: attempts}
+				sess.log(relay.End{Who: relay.Sluice, Why: why})
+			}
 		}
-	}
-	suppressed := func() (all []string) {
-		for _, l := range r.log.of("session") {
-			all = append(all, l["end.why"]+" "+l["suppressed"])
+		expect := func(when string, want ...string) {
+			t.Helper()
+			var got []string
+			for _, l := range append(r.log.of("session"), r.log.of("clients turned away")...) {
+				got = append(got, l["end.why"]+l["clients"])
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: logged %q, want %q", when, got, want)
+			}
+			r.log.said()
+		}
+		say(5, relay.Denied, 0)
+		say(3, relay.NoBackend, 0)
+		expect("at once", "denied", "no-backend")
+		say(2, relay.ConnectFailed, 1) // a backend was picked: each is logged
+		expect("with an attempt", "connect-failed", "connect-failed")
+		time.Sleep(throttlePeriod)
+		synctest.Wait()
+		got := r.log.of("clients turned away")
+		slices.SortFunc(got, func(a, b line) int { return strings.Compare(a["end.why"], b["end.why"]) })
+		if len(got) != 2 || got[0]["clients"] != "4" || got[1]["clients"] != "2" || got[1]["end.who"] != "sluice" {
+			t.Errorf("after a second: %v", got)
 		}
 		r.log.said()
-		return all
-	}
-	say(5, relay.Denied, 0)
-	say(3, relay.NoBackend, 0)
-	if got := suppressed(); !slices.Equal(got, []string{"denied ", "no-backend "}) {
-		t.Errorf("logged %q", got)
-	}
-	say(2, relay.ConnectFailed, 1) // a backend was picked: each is logged
-	if got := suppressed(); !slices.Equal(got, []string{"connect-failed ", "connect-failed "}) {
-		t.Errorf("logged %q", got)
-	}
-	r.turned[relay.Denied].next.Store(0) // a second later
-	say(2, relay.Denied, 0)
-	if got := suppressed(); !slices.Equal(got, []string{"denied 4"}) {
-		t.Errorf("logged %q", got)
-	}
+		say(2, relay.Denied, 0)
+		r.Close()
+		expect("at the end", "denied2")
+	})
 }
 
 // deafened is a handler that wants no Info.

@@ -34,7 +34,8 @@ type Pool struct {
 	backends []*Backend // in the order added
 	cursors  cursors
 
-	outage atomic.Bool // "no usable backend" has been said and still holds
+	outage  atomic.Int64 // Unix nanoseconds since which no backend is usable, as was said; 0 = one is
+	refused atomic.Int64 // clients since then
 }
 
 func newPool(service, balance string, log *slog.Logger) *Pool {
@@ -48,8 +49,12 @@ func (p *Pool) Add(cfgs ...BackendConfig) ([]*Backend, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.backends
+	names := make(map[string]bool, len(before)+len(cfgs))
+	for _, b := range before {
+		names[b.cfg.Name] = true
+	}
 	for _, c := range cfgs {
-		b, err := p.make(c)
+		b, err := newBackend(c, names)
 		if err != nil {
 			p.backends = before
 			return nil, err
@@ -60,10 +65,17 @@ func (p *Pool) Add(cfgs ...BackendConfig) ([]*Backend, error) {
 		p.backends = before
 		return nil, fmt.Errorf("%w: %w", ErrBackend, err)
 	}
+	switch {
+	case p.view.Load().usable > 0:
+		p.recovered()
+	case len(p.backends) > 0:
+		p.noUsable("no backend may get new sessions")
+	}
 	return slices.Clone(p.backends[len(before):]), nil
 }
 
-func (p *Pool) make(c BackendConfig) (*Backend, error) {
+// newBackend makes a backend, and adds its name to names.
+func newBackend(c BackendConfig, names map[string]bool) (*Backend, error) {
 	if c.Name == "" {
 		c.Name = c.Address
 	}
@@ -74,9 +86,10 @@ func (p *Pool) make(c BackendConfig) (*Backend, error) {
 		return nil, fmt.Errorf("%w: %q: weight %d is not within 0..256", ErrBackend, c.Name, c.Weight)
 	case c.Priority < 0 || c.MaxConnections < 0:
 		return nil, fmt.Errorf("%w: %q: priority and connection limit cannot be negative", ErrBackend, c.Name)
-	case slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.cfg.Name == c.Name }):
+	case names[c.Name]:
 		return nil, fmt.Errorf("%w: two are named %q", ErrBackend, c.Name)
 	}
+	names[c.Name] = true
 	b := &Backend{cfg: c, since: time.Now(), reason: "not probed yet"}
 	b.network, b.address = splitAddress(c.Address)
 	return b, nil
@@ -229,27 +242,32 @@ func (p *Pool) transition(b *Backend, from string, c Cause) {
 		slog.Int("usable", p.view.Load().usable), slog.Int("total", len(p.backends)))
 }
 
-// sayOutage logs that the last usable backend went, and forgets it when one is back.
+// sayOutage logs that the last usable backend went, or that one is back.
 func (p *Pool) sayOutage(before int) {
 	switch now := p.view.Load().usable; {
 	case now == 0 && before > 0:
 		p.noUsable("every backend is down")
 	case now > 0 && before == 0:
-		p.outage.Store(false)
+		p.recovered()
 	}
 }
 
-// noUsable logs the begin of an outage; recovered ends it.
+// noUsable logs the begin of an outage.
 func (p *Pool) noUsable(reason string) {
-	if p.outage.CompareAndSwap(false, true) {
+	if p.outage.CompareAndSwap(0, time.Now().UnixNano()) {
 		p.log.LogAttrs(context.Background(), slog.LevelWarn, "no usable backend",
 			slog.String("service", p.service), slog.String("reason", reason), slog.Int("total", p.view.Load().total))
 	}
 }
 
+// recovered ends an outage, if there is one: a backend is up, or has accepted a
+// session.
 func (p *Pool) recovered() {
-	if p.outage.Load() {
-		p.outage.Store(false)
+	began := p.outage.Load()
+	if began != 0 && p.outage.CompareAndSwap(began, 0) {
+		after := time.Since(time.Unix(0, began)).Round(time.Millisecond)
+		p.log.LogAttrs(context.Background(), slog.LevelInfo, "usable again", slog.String("service", p.service),
+			slog.String("after", after.String()), slog.Int64("refused", p.refused.Swap(0)))
 	}
 }
 

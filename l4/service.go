@@ -118,6 +118,7 @@ func (s *Service) Shutdown(ctx context.Context) (forced int) {
 		forced = s.killAll(relay.End{Who: relay.Operator, Why: relay.Drain})
 		<-drained
 	}
+	s.stopThrottles()
 	s.cancel()
 	return forced
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,10 +26,10 @@ type Session struct {
 	start   time.Time
 	relayed time.Time // when the relay took over; zero until then
 
-	backend   *Backend // reserved or connected; nil between
-	tried     []*Backend
-	attempts  int
-	dialError string // of the last failed dial, with the backend's name
+	backend  *Backend // reserved or connected; nil between
+	tried    []*Backend
+	attempts int
+	trouble  string // what went wrong in words: the last failed dial, or the PROXY header
 
 	mu     sync.Mutex // guards the rest, so that a kill meets each session either before or after the hand-over
 	handed bool
@@ -131,40 +132,68 @@ func (sess *Session) finish(e relay.End) {
 // log writes the session's line, if the configuration wants it.
 func (sess *Session) log(e relay.End) {
 	s := sess.svc
-	var suppressed int64
-	switch s.cfg.SessionLog {
-	case LogOff:
-		return
-	case LogErrors:
-		if e.Why == relay.EOF {
-			return
+	switch {
+	case e.Why == relay.Descriptors && sess.attempts == 0:
+		if s.turned[e.Why].pass(s.sayShedding) {
+			s.sayShedding(1)
 		}
-		if sess.attempts == 0 {
-			var ok bool
-			if suppressed, ok = s.turned[e.Why].allow(time.Now()); !ok {
-				return
-			}
+		return
+	case s.cfg.SessionLog == LogOff, s.cfg.SessionLog == LogErrors && e.Why == relay.EOF:
+		return
+	case s.cfg.SessionLog == LogErrors && sess.attempts == 0:
+		if !s.turned[e.Why].pass(func(n int64) { s.sayTurnedAway(e, n) }) {
+			return
 		}
 	}
 	ctx := context.Background()
-	if !s.log.Enabled(ctx, slog.LevelInfo) {
-		return
+	if s.log.Enabled(ctx, slog.LevelInfo) {
+		s.log.LogAttrs(ctx, slog.LevelInfo, "session", sess.attrs(e)...)
 	}
+}
+
+// attrs are the fields of the session's line.
+func (sess *Session) attrs(e relay.End) []slog.Attr {
+	duration := strings.Replace(time.Since(sess.start).Round(time.Microsecond).String(), "µ", "u", 1)
 	attrs := []slog.Attr{
-		slog.String("service", s.cfg.Name), slog.String("client", sess.clientName()),
+		slog.String("service", sess.svc.cfg.Name), slog.String("client", sess.clientName()),
 		slog.String("backend", sess.backendName()), slog.Int("attempts", sess.attempts),
-		slog.String("duration", time.Since(sess.start).Round(time.Microsecond).String()),
+		slog.String("duration", duration),
 		slog.Int64("bytes_to_backend", sess.relay.Moved(relay.ToBackend)),
 		slog.Int64("bytes_to_client", sess.relay.Moved(relay.ToClient)),
 		slog.Group("end", slog.String("who", e.Who.String()), slog.String("why", e.Why.String())),
 	}
-	if sess.dialError != "" {
-		attrs = append(attrs, slog.String("dial_error", sess.dialError))
+	if sess.trouble != "" {
+		attrs = append(attrs, slog.String("error", sess.trouble))
 	}
-	if suppressed > 0 {
-		attrs = append(attrs, slog.Int64("suppressed", suppressed))
+	return attrs
+}
+
+// sayTurnedAway logs how many clients were turned away for one reason, beyond the one
+// that was logged by itself.
+func (s *Service) sayTurnedAway(e relay.End, n int64) {
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "clients turned away", slog.String("service", s.cfg.Name),
+		slog.Group("end", slog.String("who", e.Who.String()), slog.String("why", e.Why.String())),
+		slog.Int64("clients", n))
+}
+
+// sayShedding logs that n clients were closed for want of descriptors.
+func (s *Service) sayShedding(n int64) {
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "shedding clients", slog.String("service", s.cfg.Name),
+		slog.String("reason", "descriptor limit"), slog.Int("limit", s.cfg.Descriptors.Limit()),
+		slog.Int64("sessions", s.active.Load()), slog.Int64("clients", n))
+}
+
+// stopThrottles reports what they hold back.
+func (s *Service) stopThrottles() {
+	for why := range s.turned {
+		s.turned[why].stop(func(n int64) {
+			if relay.Why(why) == relay.Descriptors {
+				s.sayShedding(n)
+				return
+			}
+			s.sayTurnedAway(relay.End{Who: relay.Sluice, Why: relay.Why(why)}, n)
+		})
 	}
-	s.log.LogAttrs(ctx, slog.LevelInfo, "session", attrs...)
 }
 
 func (sess *Session) clientName() string {

@@ -2,7 +2,9 @@ package l4
 
 import (
 	"math"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluicelb/sluice/l4/relay"
@@ -44,18 +46,28 @@ func TestWithoutDescriptorsNewClientsAreResetAndOldOnesLive(t *testing.T) {
 	within(t, "both to close", func() { first.Close(); second.Close() }) // then the budget is whole again
 }
 
-// C47: the number of clients in a line is that of all since the line before.
+// C47: no client that is shed is missing from the numbers.
 func TestSheddingIsSaidOnceASecondWithTheNumberOfClients(t *testing.T) {
-	r := assemble(t, Config{Descriptors: NewDescriptors(10, 0)})
-	for range 7 {
-		r.sayShedding()
-	}
-	r.turned[relay.Descriptors].next.Store(0) // a second later
-	r.sayShedding()
-	lines := r.log.of("shedding clients")
-	if len(lines) != 2 || lines[0]["clients"] != "1" || lines[1]["clients"] != "7" {
-		t.Errorf("logged %v", lines)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := assemble(t, Config{Descriptors: NewDescriptors(10, 0), SessionLog: LogOff})
+		shed := func(n int) {
+			for range n {
+				(&Session{svc: r.Service}).log(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
+			}
+		}
+		shed(7)
+		time.Sleep(throttlePeriod)
+		synctest.Wait()
+		shed(3)
+		r.Close()
+		var got []string
+		for _, l := range r.log.of("shedding clients") {
+			got = append(got, l["clients"])
+		}
+		if want := []string{"1", "6", "3"}; !slices.Equal(got, want) {
+			t.Errorf("logged %v, want %v", got, want)
+		}
+	})
 }
 
 func TestTheBudgetOfDescriptors(t *testing.T) {

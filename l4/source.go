@@ -3,8 +3,6 @@ package l4
 import (
 	"net/netip"
 	"sync"
-	"sync/atomic"
-	"time"
 )
 
 // sources counts sessions by client address. The zero value is ready to use.
@@ -50,20 +48,4 @@ func (s *sources) leave(a netip.Addr) {
 	if s.n[a]--; s.n[a] == 0 {
 		delete(s.n, a)
 	}
-}
-
-// throttle lets one event a second through and counts the others.
-type throttle struct {
-	next       atomic.Int64 // Unix nanoseconds from which the next one passes
-	suppressed atomic.Int64
-}
-
-// allow tells whether the event passes, and how many did not since the last one.
-func (t *throttle) allow(now time.Time) (suppressed int64, ok bool) {
-	at := t.next.Load()
-	if now.UnixNano() < at || !t.next.CompareAndSwap(at, now.Add(time.Second).UnixNano()) {
-		t.suppressed.Add(1)
-		return 0, false
-	}
-	return t.suppressed.Swap(0), true
 }
