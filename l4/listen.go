@@ -25,9 +25,19 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 		ln, err = lc.Listen(ctx, network, addr)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("l4: %w", err)
+		return nil, fmt.Errorf("l4: %w", withoutAddress(err))
 	}
 	return ln, nil
+}
+
+// withoutAddress takes package net's wrapping off: it names the address that the
+// system was asked for, which is not always the one that the caller knows.
+func withoutAddress(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
 }
 
 // abandoned tells whether path is a socket that no process accepts on.

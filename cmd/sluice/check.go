@@ -14,7 +14,7 @@ func newCheckCommand() *cobra.Command {
 		Long: `Check a file. If it is right, print it with every default filled in: what is
 printed is itself a file of the same meaning. If not, print every fault as
 FILE:LINE:COL and exit with status 1.`,
-		Args: usage(cobra.NoArgs),
+		Args: noArgs(": use -c FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file, err := loadFile(path)
 			if err != nil {
@@ -35,7 +35,7 @@ func fileFlag(cmd *cobra.Command, path *string) {
 // loadFile reads the file that -c names.
 func loadFile(path string) (config.File, error) {
 	if path == "" {
-		return config.File{}, usageError{errNoFile}
+		return config.File{}, usageError{error: errNoFile}
 	}
 	return config.Load(path)
 }

@@ -25,7 +25,7 @@ their check, by a curl command that is printed, or by --chaos. Exit status 1 wit
 A kill waits for the instant in which the built-in client has no request under way:
 what a dying backend takes with it no TCP balancer can give back. All requests after
 that instant count.`,
-		Args: usage(cobra.NoArgs),
+		Args: noArgs(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -33,7 +33,7 @@ that instant count.`,
 			opt.Live, opt.Color = demo.Terminal(cmd.OutOrStdout(), os.Getenv)
 			err := demo.Run(ctx, opt, cmd.OutOrStdout())
 			if errors.Is(err, demo.ErrOptions) {
-				return usageError{err}
+				return usageError{err, cmd.CommandPath()}
 			}
 			return err
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // usageError is a command line that cannot be understood.
-type usageError struct{ error }
+type usageError struct {
+	error
+	command string // to ask for help; "" = sluice
+}
 
 // exitStatus reports err and returns the process's status for it.
 func exitStatus(err error, stderr io.Writer) int {
@@ -41,7 +45,7 @@ func exitStatus(err error, stderr io.Writer) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"): // cobra has no type for it
-		fmt.Fprintf(stderr, "sluice: %v\nrun 'sluice --help' for usage\n", err)
+		fmt.Fprintf(stderr, "sluice: %v\nrun '%s --help' for usage\n", err, cmp.Or(usage.command, "sluice"))
 		return exitUsage
 	}
 	fmt.Fprintln(stderr, err)
@@ -52,24 +56,45 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sluice",
 		Short:         "A layer-4 TCP load balancer",
+		Version:       version(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError{errors.New("which command?")}
+			return usageError{error: errors.New("which command?")}
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
 	root.AddCommand(newRunCommand(), newCheckCommand(), newDemoCommand(), newVersionCommand())
+	for _, name := range later {
+		root.AddCommand(newLaterCommand(name))
+	}
 	return root
 }
 
-// usage makes a check of arguments report a usage error.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+// later are the commands that talk to a running sluice.
+var later = []string{
+	"status", "drain", "ready", "maint", "weight", "add", "remove", "pause", "resume", "kill", "sessions", "events",
+	"reload", "explain", "pick", "plan",
+}
+
+// newLaterCommand refuses a command that is not there yet, and says so.
+func newLaterCommand(name string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError{error: fmt.Errorf("%s: not supported yet, it comes in a later release", name)}
+		},
+	}
+}
+
+// noArgs refuses arguments; hint, if any, says what to write instead.
+func noArgs(hint string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{err}
+		if len(args) == 0 {
+			return nil
 		}
-		return nil
+		return usageError{fmt.Errorf("%s takes no argument %q%s", cmd.Name(), args[0], hint), cmd.CommandPath()}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -37,7 +36,7 @@ func newRunCommand() *cobra.Command {
 	}
 	fileFlag(cmd, &path)
 	f := cmd.Flags()
-	f.StringSliceVar(&flags.Listen, "listen", nil, "`ADDR` to accept on: host:port or unix:/path")
+	f.StringSliceVar(&flags.Listen, "listen", nil, "`ADDR` to accept on, host:port or unix:/path; may be repeated")
 	f.StringVar(&flags.Balance, "balance", "", "policy: round-robin, least-conn, p2c, random, source-hash, maglev or first")
 	f.StringVar(&flags.Check, "check", "", "active check: tcp, http or none")
 	f.StringVar(&flags.SendProxy, "send-proxy", "", "PROXY header to backends: none, v1 or v2")
@@ -50,12 +49,12 @@ func newRunCommand() *cobra.Command {
 func runConfig(cmd *cobra.Command, path string, flags config.Flags) (config.File, error) {
 	if path == "" {
 		if len(flags.Listen) == 0 {
-			return config.File{}, usageError{errors.New("nothing to run: use -c FILE, or --listen ADDR and backends")}
+			return config.File{}, usageError{errors.New("nothing to run: use -c FILE, or --listen ADDR and backends"), cmd.CommandPath()}
 		}
 		return config.FromFlags(flags)
 	}
 	if cmd.Flags().NFlag() > 1 || len(flags.Backends) > 0 {
-		return config.File{}, usageError{errors.New("-c FILE goes with no other flag and no backend")}
+		return config.File{}, usageError{errors.New("-c FILE goes with no other flag and no backend"), cmd.CommandPath()}
 	}
 	return loadFile(path)
 }
@@ -74,6 +73,7 @@ func runFile(ctx context.Context, file config.File, stderr io.Writer) error {
 	signal.Notify(signals, handledSignals()...)
 	defer signal.Stop(signals)
 	ignoreBrokenPipes()
+	log.Info("starting", "version", version(), "pid", os.Getpid(), "services", len(file.Services))
 	if err := a.Start(ctx); err != nil {
 		return err
 	}
@@ -112,6 +112,7 @@ func stop(a *app.App, within time.Duration, signals <-chan os.Signal, log *slog.
 		select {
 		case s := <-signals:
 			if stops(s) {
+				log.Warn("drain cut short", "signal", signalName(s))
 				cancel()
 			} else {
 				sayIgnored(s, log)
@@ -138,6 +139,6 @@ func newLog(c config.Log, w io.Writer) *slog.Logger {
 
 func sayIgnored(s os.Signal, log *slog.Logger) {
 	if msg, reason := ignored(s); msg != "" {
-		log.Warn(msg, "signal", fmt.Sprint(s), "reason", reason)
+		log.Warn(msg, "signal", signalName(s), "reason", reason)
 	}
 }

@@ -8,7 +8,8 @@ import (
 // The files signals_*.go say, for each system:
 //
 // handledSignals, which signals the process takes; ignored, which of them it does
-// nothing about and what it says instead; ignoreBrokenPipes, that a reader of the log
+// nothing about and what it says instead; signalName, what it is called there;
+// ignoreBrokenPipes, that a reader of the log
 // that goes away must not take the balancer with it.
 
 // stops tells whether s asks the process to end.

@@ -9,3 +9,5 @@ func handledSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 func ignored(os.Signal) (msg, reason string) { return "", "" }
 
 func ignoreBrokenPipes() {}
+
+func signalName(s os.Signal) string { return s.String() }

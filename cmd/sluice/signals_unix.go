@@ -23,3 +23,14 @@ func ignored(s os.Signal) (msg, reason string) {
 }
 
 func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
+
+func signalName(s os.Signal) string {
+	for name, known := range map[string]os.Signal{
+		"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT, "SIGHUP": syscall.SIGHUP, "SIGUSR2": syscall.SIGUSR2,
+	} {
+		if s == known {
+			return name
+		}
+	}
+	return s.String()
+}
