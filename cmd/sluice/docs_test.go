@@ -85,3 +85,20 @@ func messagesOf(n ast.Node) (all []ast.Expr) {
 	}
 	return all
 }
+
+func TestTheReadmesFilesAreValid(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```yaml\n")[1:]
+	if len(blocks) == 0 {
+		t.Fatal("no file in the README")
+	}
+	for _, b := range blocks {
+		text, _, _ := strings.Cut(b, "```")
+		if status, _, stderr := command(t, "check", "-c", writeFile(t, text)); status != exitDone {
+			t.Errorf("%s\n%s", stderr, text)
+		}
+	}
+}
