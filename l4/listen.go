@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 )
 
-// Listen opens a listener for Serve on host:port or unix:/path. An empty host is
-// every address of both families; port 0 takes a free one. The backlog is the
+// Listen opens a listener for Serve on host:port or unix:/path. An empty host, or ::,
+// is every address of both families, 0.0.0.0 every IPv4 address; port 0 takes a free one. The backlog is the
 // system's maximum and multipath TCP is off. A Unix socket that nobody serves any
 // more is replaced; one that is served is an error.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	network, addr := splitAddress(address)
+	if strings.HasPrefix(addr, "0.0.0.0:") {
+		network = "tcp4" // package net takes it for both families
+	}
 	lc := net.ListenConfig{KeepAlive: -1} // each session sets its own
 	lc.SetMultipathTCP(false)
 	ln, err := lc.Listen(ctx, network, addr)

@@ -34,7 +34,7 @@
 // goroutines on one socket, a write may consume the error that the read was to
 // report, and the read then looks like an end of stream. See leg.
 //
-// Inactivity is one timer a session, armed only when a limit applies. It fires on
-// counted bytes; the peers are asked for what they acknowledged since before the
-// session is called idle.
+// Inactivity is one timer a session, which also has the legs inspected now and then.
+// It goes by counted bytes; while bytes are queued towards a peer, what it acknowledges
+// counts too.
 package relay

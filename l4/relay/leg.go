@@ -25,9 +25,14 @@ type leg struct {
 	conn  Conn
 	who   Who
 	read  atomic.Uint32 // condition seen by the pump that reads
-	wrote atomic.Uint32 // condition seen by the pump that writes
+	wrote atomic.Uint32 // condition seen by the pump that writes, or by the watchdog
+	shut  atomic.Bool   // its peer is told, or about to be, that no more will come
 
-	lifted bool // its TCP_USER_TIMEOUT is; guarded by the watchdog's mutex
+	// As of the last inspection; guarded by the watchdog's mutex.
+	lifted bool   // its TCP_USER_TIMEOUT is
+	queued bool   // its peer had bytes to acknowledge
+	acked  uint64 // how many it had acknowledged
+	moved  bool   // and whether those were more than at the inspection before
 }
 
 // fault returns the condition of the leg as far as either pump knows.
@@ -43,6 +48,19 @@ func (l *leg) verdict() End {
 		return End{l.who, Timeout}
 	}
 	return End{l.who, Reset}
+}
+
+// bury notes the condition of a dead leg that neither pump has seen yet. One whose
+// peer was told of the end before may be dead in all order.
+func (l *leg) bury() (news bool) {
+	if l.shut.Load() || l.fault() != sound {
+		return false
+	}
+	c := reset
+	if err := pendingError(l.conn); err != nil {
+		c = conditionOf(err)
+	}
+	return l.wrote.CompareAndSwap(uint32(sound), uint32(c))
 }
 
 // conditionOf classifies the error of a failed read or write.

@@ -25,7 +25,7 @@ type Portable struct {
 func (p *Portable) Start(s *Session) {
 	r := newRun(p, s)
 	s.run = r
-	p.wg.Add(1)
+	p.wg.Add(len(r.pumps))
 	r.watch()
 	go r.pumps[ToBackend].run()
 	go r.pumps[ToClient].run()

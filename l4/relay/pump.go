@@ -24,8 +24,29 @@ type pump struct {
 }
 
 func (p *pump) run() {
+	defer p.r.engine.wg.Done()
 	p.relay()
-	p.r.done()
+	if !p.r.done() {
+		p.linger()
+	}
+}
+
+// linger stays with src after the direction is over, until the session is. Of a src
+// that has ended in order it waits for a reset, which nobody else would see. What a
+// src has to say to a dst that takes no more is thrown away: as long as src is stuck
+// in that it may not read what dst sent before.
+func (p *pump) linger() {
+	if p.dst.fault() == sound {
+		p.awaitDeath()
+		return
+	}
+	for {
+		_, err := p.receive()
+		p.release()
+		if err != nil {
+			return
+		}
+	}
 }
 
 // relay moves bytes until the direction has ended, and passes the end on.
@@ -135,15 +156,13 @@ func (p *pump) sourceEnded(err error) {
 	}
 }
 
-// passEnd tells dst's peer that no more will come. When the other direction is over
-// too, the close that follows says so.
+// passEnd tells dst's peer that no more will come.
 func (p *pump) passEnd() {
 	p.r.first.CompareAndSwap(0, uint32(p.src.who))
+	p.dst.shut.Store(true)
+	p.dst.conn.CloseWrite() // fails only if the peer has reset it, which the other pump sees
 	p.r.touch()
-	if p.r.left.Load() > 1 || p.r.legs[ToClient].fault() != sound || p.r.legs[ToBackend].fault() != sound {
-		p.dst.conn.CloseWrite() // fails only if the peer has reset it, which the other pump sees
-		p.r.watch()
-	}
+	p.r.watch()
 }
 
 // destinationFailed notes that dst takes no more. What dst's peer sent before is
@@ -151,5 +170,7 @@ func (p *pump) passEnd() {
 func (p *pump) destinationFailed(err error) {
 	if !errors.Is(err, net.ErrClosed) {
 		p.dst.wrote.CompareAndSwap(0, uint32(conditionOf(err)))
+		p.r.touch()
+		p.r.watch()
 	}
 }

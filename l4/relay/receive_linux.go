@@ -63,3 +63,15 @@ func (p *pump) release() {
 		p.buf = nil
 	}
 }
+
+// awaitDeath waits until src is dead, and then ends the session, or until the session
+// is over.
+func (p *pump) awaitDeath() {
+	if p.raw == nil {
+		return
+	}
+	died := func(uintptr) bool { return dead(p.src.conn) }
+	if p.raw.Read(died) == nil && p.src.bury() {
+		p.r.abort(p.src)
+	}
+}

@@ -18,3 +18,7 @@ func (p *pump) release() {
 	p.r.engine.small.Put(p.buf)
 	p.buf = nil
 }
+
+// awaitDeath cannot be told here: whoever writes to src next sees it, or a limit ends
+// the session.
+func (p *pump) awaitDeath() {}

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// letThrough asks again for what a peer has not acknowledged after pauses that
-// double from the first to the last: the kernel has no event for it.
+// letThrough asks again for what a peer has not acknowledged after pauses that grow
+// with the time it has waited, from the first to the last: the kernel has no event for
+// it.
 const (
 	firstPause = 200 * time.Microsecond
-	lastPause  = 20 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+	pauseShare = 4 // a pause is at most this part of the wait so far
 	// blindPause is given before a reset where the system cannot be asked.
 	blindPause = 250 * time.Millisecond
 )
@@ -62,12 +64,13 @@ func (r *run) concluded() End {
 }
 
 // ending tells whether a direction has ended, in whatever way.
-func (r *run) ending() bool { return r.first.Load() != 0 || r.end.Load() != 0 }
+func (r *run) ending() bool { return r.first.Load() != 0 || r.end.Load() != 0 || r.faulty() != nil }
 
-// done is each pump's last act; the last of the two ends the session.
-func (r *run) done() {
+// done is called by each pump when its direction is over; the last of the two ends the
+// session, and gets true.
+func (r *run) done() (over bool) {
 	if r.left.Add(-1) > 0 {
-		return
+		return false
 	}
 	if l := r.faulty(); l != nil {
 		r.abort(l)
@@ -77,14 +80,13 @@ func (r *run) done() {
 	r.letThrough(&r.legs[ToClient], 0)
 	r.letThrough(&r.legs[ToBackend], 0)
 	if l := r.faulty(); l != nil {
-		r.other(l).conn.CloseWrite() // the close was to tell it, and becomes a reset
 		r.abort(l)
 	}
 	r.conclude(End{Who(r.first.Load()), EOF})
 	r.stopWatch()
 	r.cut()
 	r.s.Owner.RelayEnded(r.concluded())
-	r.engine.wg.Done()
+	return true
 }
 
 // faulty returns a leg that was reset or has died, if there is one.
@@ -121,7 +123,7 @@ func (r *run) other(l *leg) *leg {
 // asked it lasts for blind.
 func (r *run) letThrough(l *leg, blind time.Duration) {
 	var last int
-	for pause := firstPause; !r.gone.Load() && l.fault() == sound; pause = min(2*pause, lastPause) {
+	for began := time.Now(); !r.gone.Load() && l.fault() == sound; {
 		n, known := unacknowledged(l.conn)
 		switch {
 		case !known:
@@ -138,7 +140,7 @@ func (r *run) letThrough(l *leg, blind time.Duration) {
 			last = n
 			r.touch()
 		}
-		time.Sleep(pause)
+		time.Sleep(min(max(time.Since(began)/pauseShare, firstPause), lastPause))
 	}
 }
 

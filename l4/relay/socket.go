@@ -19,8 +19,6 @@ var (
 	// unacknowledged returns the bytes written that the peer has not acknowledged. On a
 	// dead connection they are lost.
 	_ func(c Conn) (n int, known bool) = unacknowledged
-	// acknowledged returns a count that grows when the peer acknowledges bytes.
-	_ func(c Conn) uint64 = acknowledged
 	// windowOf returns what is known of the peer's receive window.
 	_ func(c Conn) (w window, known bool) = windowOf
 	// setUserTimeout is SetUserTimeout.

@@ -77,19 +77,15 @@ func unacknowledged(c Conn) (n int, known bool) {
 	return n, true
 }
 
-func acknowledged(c Conn) uint64 {
-	if info := tcpInfo(c); info != nil {
-		return info.Bytes_acked
-	}
-	return 0
-}
-
 func windowOf(c Conn) (w window, known bool) {
 	info := tcpInfo(c)
 	if info == nil {
 		return window{}, false
 	}
 	return window{
+		dead:       info.State == tcpClose,
+		queued:     info.Unacked > 0 || info.Notsent_bytes > 0,
+		acked:      info.Bytes_acked,
 		closed:     info.Snd_wnd == 0 || info.Notsent_bytes > 0 && info.Unacked == 0,
 		silent:     time.Duration(info.Last_ack_recv) * time.Millisecond,
 		unanswered: int(info.Probes) + int(info.Retransmits),

@@ -97,20 +97,20 @@ func TestTheEndsOfATCPConnectionAreToldApart(t *testing.T) {
 
 func TestWhatAPeerHasNotAcknowledgedIsKnown(t *testing.T) {
 	near, far := pair(t, "tcp")
-	before := acknowledged(near)
+	before := ackedBy(near)
 	sent := clog(t, near, up)
 	queued, known := unacknowledged(near)
 	if !known || queued <= 0 || int64(queued) > sent {
 		t.Errorf("%d of %d bytes unacknowledged, known %v", queued, sent, known)
 	}
-	if n := int64(acknowledged(near) - before); n != sent-int64(queued) {
+	if n := int64(ackedBy(near) - before); n != sent-int64(queued) {
 		t.Errorf("%d bytes acknowledged of %d, %d are queued", n, sent, queued)
 	}
 	if err := up.expect(far, 0, sent); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, near)
-	if n := int64(acknowledged(near) - before); n != sent {
+	if n := int64(ackedBy(near) - before); n != sent {
 		t.Errorf("%d bytes acknowledged, want %d", n, sent)
 	}
 	clog(t, near, up)
@@ -127,7 +127,7 @@ func TestAClosedConnectionAnswersQuestions(t *testing.T) {
 	if n, known := unacknowledged(near); n != 0 || !known {
 		t.Errorf("%d bytes unacknowledged, known %v", n, known)
 	}
-	if dead(near) || pendingError(near) != nil || acknowledged(near) != 0 {
+	if dead(near) || pendingError(near) != nil || ackedBy(near) != 0 {
 		t.Error("a closed connection has a condition")
 	}
 	if err := SetUserTimeout(near, 1); err == nil {
@@ -145,4 +145,10 @@ func TestAUnixSocketHasNothingQueued(t *testing.T) {
 	if dead(near) {
 		t.Error("a Unix socket cannot be known to be dead")
 	}
+}
+
+// ackedBy returns the bytes that c's peer has acknowledged.
+func ackedBy(c Conn) uint64 {
+	w, _ := windowOf(c)
+	return w.acked
 }

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,9 +8,6 @@ import (
 
 // longestTick is how long a direction in bulk may go without counting, at most.
 const longestTick = time.Second
-
-// never is a wait that arms no timer.
-const never = time.Duration(math.MaxInt64)
 
 // watchdog is a run's inactivity timer.
 type watchdog struct {
@@ -21,7 +17,7 @@ type watchdog struct {
 	mu    sync.Mutex // guards the rest
 	timer *time.Timer
 	over  bool   // the session has ended: no timer may be armed any more
-	acked uint64 // bytes the peers had acknowledged when last asked
+	queued bool // a peer had bytes to acknowledge at the last look
 }
 
 // touch notes that a byte moved.
@@ -45,7 +41,6 @@ func (r *run) watch() {
 	wait := r.patrol()
 	if limit, _ := r.limit(); limit > 0 {
 		wait = min(wait, limit)
-		r.progressed() // what was acknowledged before is no news later
 	}
 	r.arm(wait)
 }
@@ -53,7 +48,7 @@ func (r *run) watch() {
 // arm sets the timer; with mu held.
 func (r *run) arm(d time.Duration) {
 	switch {
-	case r.over || d == never:
+	case r.over:
 	case r.timer == nil:
 		r.timer = time.AfterFunc(d, r.check)
 	default:
@@ -86,45 +81,39 @@ func (r *run) look() End {
 		return End{}
 	}
 	for i := range r.legs {
-		if r.liftUserTimeout(&r.legs[i]) {
+		if r.inspect(&r.legs[i]) {
 			return End{r.legs[i].who, Timeout}
 		}
 	}
 	wait := r.patrol()
 	limit, why := r.limit()
-	switch quiet := time.Since(r.began) - time.Duration(r.active.Load()); {
-	case limit <= 0:
-	case quiet < limit:
-		wait = min(wait, limit-quiet)
-		if !r.queued() {
-			r.progressed()
-		}
-	case r.progressed():
-		// A slow reader: what was written, or the one write that goes on, takes it
-		// longer than the limit, yet bytes move. It has as long for its next ones.
+	if limit <= 0 {
+		r.arm(wait)
+		return End{}
+	}
+	if r.draining() {
 		r.touch()
-		wait = min(wait, limit)
-	default:
+	}
+	quiet := time.Since(r.began) - time.Duration(r.active.Load())
+	if quiet >= limit {
 		return End{Sluice, why}
+	}
+	wait = min(wait, limit-quiet)
+	if r.queued {
+		wait = min(wait, limit/4)
 	}
 	r.arm(wait)
 	return End{}
 }
 
-// queued tells whether a peer has yet to acknowledge bytes.
-func (r *run) queued() bool {
-	client, _ := unacknowledged(r.s.Client)
-	backend, _ := unacknowledged(r.s.Backend)
-	return client > 0 || backend > 0
-}
-
-// progressed asks whether the peers have acknowledged bytes since the last time;
-// with mu held.
-func (r *run) progressed() bool {
-	n := acknowledged(r.s.Client) + acknowledged(r.s.Backend)
-	moved := n != r.acked
-	r.acked = n
-	return moved
+// draining tells whether a slow reader has acknowledged bytes since the last look, of
+// those that were written to it before: it takes longer for them than the limit, yet
+// bytes move. With mu held, after inspect.
+func (r *run) draining() bool {
+	client, backend := &r.legs[ToClient], &r.legs[ToBackend]
+	before := r.queued
+	r.queued = client.queued || backend.queued
+	return r.queued && (client.moved || backend.moved) || before && !r.queued
 }
 
 // tick bounds how long a direction in bulk may go without counting.

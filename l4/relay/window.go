@@ -4,56 +4,59 @@ import "time"
 
 // TCP_USER_TIMEOUT finds a peer that vanished with data in flight. But the kernel
 // also counts the time for which a living peer keeps its receive window closed, and
-// so would cut a reader that pauses. While the window is closed the option is
-// therefore lifted, and the peer is held to what it owes then: answers to the
-// kernel's window probes.
+// so would cut a reader that pauses. While bytes are queued towards a peer that takes
+// none but answers, the option is therefore lifted, and the peer is held to what it
+// owes then: answers to the kernel's window probes.
 
 const (
-	// patrolShare is how often in a user timeout the windows are looked at: often
-	// enough to be there before the kernel.
-	patrolShare  = 3
+	// patrolShare is how often in a user timeout the legs are inspected. It takes two
+	// times to see that nothing moves, and the kernel must not be there before.
+	patrolShare  = 4
 	patrolLeast  = 10 * time.Millisecond
+	patrolMost   = 10 * time.Second
 	unansweredOK = 2 // window probes in a row that may go without an answer
 )
 
-// window is what the kernel knows of a peer's receive window.
+// window is what the kernel knows of what is queued towards a peer.
 type window struct {
-	closed     bool          // data waits for it to open
-	silent     time.Duration // since the peer last acknowledged anything, a window probe included
+	dead       bool          // the connection is over in both directions
+	queued     bool          // bytes wait for the peer's acknowledgement
+	closed     bool          // they wait for its window to open
+	acked      uint64        // bytes it has acknowledged
+	silent     time.Duration // since it last acknowledged anything, a window probe included
 	unanswered int           // probes or retransmissions since then
 }
 
-// patrol returns in what time the windows are to be looked at again.
+// patrol returns in what time the legs are to be inspected again.
 func (r *run) patrol() time.Duration {
 	if r.s.Limits.User <= 0 {
-		return never
+		return patrolMost
 	}
-	return max(r.s.Limits.User/patrolShare, patrolLeast)
+	return min(max(r.s.Limits.User/patrolShare, patrolLeast), patrolMost)
 }
 
-// liftUserTimeout lifts or restores the user timeout of l, as its window demands. It
-// tells whether l's peer has stopped answering. With the watchdog's mutex held.
-func (r *run) liftUserTimeout(l *leg) (dead bool) {
+// inspect looks at what the kernel knows of l that no pump may see while it is blocked
+// elsewhere: it lifts or restores the user timeout, as the peer's window demands, and
+// notes a leg that has died. It tells whether the peer of a lifted leg has stopped
+// answering. With the watchdog's mutex held.
+func (r *run) inspect(l *leg) (silent bool) {
 	user := r.s.Limits.User
-	if user <= 0 || !l.lifted && !r.ending() && !r.pumpTo(l).delivering.Load() {
-		return false
-	}
-	switch w, known := windowOf(l.conn); {
+	w, known := windowOf(l.conn)
+	l.moved, l.acked, l.queued = w.acked != l.acked, w.acked, w.queued
+	stalled := l.queued && !l.moved
+	switch {
 	case !known:
-	case w.closed && !l.lifted:
-		l.lifted = setUserTimeout(l.conn, 0) == nil
-	case w.closed:
+	case w.dead:
+		if l.bury() {
+			r.touch()
+		}
+	case user <= 0:
+	case stalled && l.lifted:
 		return w.unanswered > unansweredOK && w.silent >= user
-	case l.lifted:
+	case stalled && (w.closed || w.silent < user/patrolShare):
+		l.lifted = setUserTimeout(l.conn, 0) == nil
+	case !stalled && l.lifted:
 		l.lifted = setUserTimeout(l.conn, user) != nil
 	}
 	return false
-}
-
-// pumpTo returns the pump that writes to l.
-func (r *run) pumpTo(l *leg) *pump {
-	if l == &r.legs[ToBackend] {
-		return &r.pumps[ToBackend]
-	}
-	return &r.pumps[ToClient]
 }

@@ -36,14 +36,21 @@ func parseAddress(s string, listening bool) (string, error) {
 	switch {
 	case s[0] == ':' && listening:
 		host = "::" // what an empty host means to Go: every address, IPv6 and IPv4
-	case s[0] == ':':
-		return "", fmt.Errorf("%s has no host; write HOST%s", quote(s), s)
+	case host == "*" && listening:
+		return "", errors.New(noStar(port))
+	case s[0] == ':' || host == "*":
+		return "", fmt.Errorf("%s has no host; write HOST:%s", quote(s), port)
 	default:
 		if host, err = canonicalHost(host, s[0] == '['); err != nil {
 			return "", err
 		}
 	}
 	return net.JoinHostPort(host, strconv.Itoa(n)), nil
+}
+
+// noStar is the message about *:80.
+func noStar(port string) string {
+	return fmt.Sprintf(`"*" is not a host; write ":%s" for every address`, port)
 }
 
 // isPort0 reports whether the system picks the port of a canonical listen address.
@@ -101,7 +108,7 @@ func canonicalHost(host string, brackets bool) (string, error) {
 	case brackets && !namePrintable(addr.Zone()):
 		return "", fmt.Errorf("the zone of %s has characters no interface name has", quote(host))
 	case err == nil:
-		return addr.String(), nil
+		return addr.Unmap().String(), nil // ::ffff:192.0.2.1 is bound and dialled as IPv4
 	case !isHostName(host):
 		return "", fmt.Errorf("host %s is neither an IP address nor a host name", quote(host))
 	}

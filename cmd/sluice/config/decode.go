@@ -39,6 +39,10 @@ func (d *decoder) value(n *node, path string, ptr any) {
 		if typ := n.get("type"); typ != nil && typ.text != v.Type && slices.Contains(checkTypes, typ.text) {
 			*v = v.retyped(typ.text)
 		}
+		if n.kind == text || n.kind == boolean {
+			d.fault(n, path, shortCheck(n))
+			return
+		}
 		d.block(n, path, v)
 	case block:
 		d.block(n, path, v)
@@ -51,7 +55,9 @@ func (d *decoder) value(n *node, path string, ptr any) {
 	case *services:
 		d.services(n, path, v)
 	default:
-		if err := n.scalar(ptr); err != nil {
+		if n.kind == null && required(path) {
+			d.fault(n, path, "no value; it is required")
+		} else if err := n.scalar(ptr); err != nil {
 			d.fault(n, path, err.Error())
 		}
 	}
@@ -59,13 +65,17 @@ func (d *decoder) value(n *node, path string, ptr any) {
 
 // block decodes a mapping, its keys in the order of the block, not of the file.
 func (d *decoder) block(n *node, path string, b block) {
+	keys := b.keys()
+	if word := keyBeforeColon(n.text); n.kind == text && (hasKey(keys, word) || path == "" && word != "") {
+		d.fault(n, path, wrongKind(n, mapping).Error()+spaceAdvice)
+		return
+	}
 	if !d.want(n, path, mapping) {
 		return
 	}
-	keys := b.keys()
 	for _, e := range n.entries {
-		if !slices.ContainsFunc(keys, func(k key) bool { return k.name == e.name }) {
-			d.faults.add(e.at, join(path, e.name), unknownKey(e.name, keys, b))
+		if !hasKey(keys, e.name) && !d.faults.full() { // the message takes its time
+			d.faults.add(e.at, join(path, e.name), unknownKey(e.name, label(path), keys, b))
 		}
 	}
 	for _, k := range keys {
@@ -75,7 +85,21 @@ func (d *decoder) block(n *node, path string, b block) {
 	}
 }
 
-func unknownKey(name string, keys []key, b block) string {
+func hasKey(keys []key, name string) bool {
+	return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
+}
+
+// unknownKey says what could stand in place of a key in a block, which messages call label.
+func unknownKey(name, label string, keys []key, b block) string {
+	_, isRoot := b.(*root)
+	switch {
+	case isRoot && slices.Contains(serviceOnly, name):
+		return fmt.Sprintf("unknown key %s; it goes in a service", quote(name))
+	case isRoot && hasKey((&Service{}).keys(), name):
+		return fmt.Sprintf("unknown key %s; it goes in a service, or under defaults for all of them", quote(name))
+	case keyBeforeColon(name) != "":
+		return fmt.Sprintf("unknown key %s%s", quote(name), spaceAdvice)
+	}
 	if _, ok := b.(*serviceDefaults); ok && slices.Contains(serviceOnly, name) {
 		return fmt.Sprintf("%s cannot have a default; write it in every service", name)
 	}
@@ -83,13 +107,17 @@ func unknownKey(name string, keys []key, b block) string {
 	for i, k := range keys {
 		names[i] = k.name
 	}
-	return fmt.Sprintf("unknown key %s; %s", quote(name), allowed(name, names))
+	return fmt.Sprintf("unknown key %s; allowed: %s%s", quote(name), strings.Join(names, ", "), hint(name, label, names))
 }
 
 // want reports a value that is not of the kind its key has.
 func (d *decoder) want(n *node, path string, want kind) bool {
 	if n.kind == want {
 		return true
+	}
+	if n.kind == null && required(path) {
+		d.fault(n, path, fmt.Sprintf("no value; it is required, give it %s", want))
+		return false
 	}
 	d.fault(n, path, wrongKind(n, want).Error())
 	return false
@@ -138,16 +166,22 @@ func (d *decoder) prefixes(n *node, path string, v *[]netip.Prefix) {
 }
 
 func (d *decoder) backends(n *node, path string, v *[]Backend) {
+	if n.kind == mapping {
+		d.fault(n, path, wrongKind(n, list).Error()+`; start each backend with "- "`)
+		return
+	}
 	if !d.want(n, path, list) {
 		return
 	}
 	for i, item := range n.items {
 		b, at := backendDefaults(), index(path, i)
 		d.places[at] = item.at
-		switch item.kind {
-		case text: // the short form
+		switch {
+		case item.kind == text && hasKey(b.keys(), keyBeforeColon(item.text)):
+			d.fault(item, at, wrongKind(item, "an address or a mapping with one").Error()+spaceAdvice)
+		case item.kind == text: // the short form
 			d.value(item, join(at, "address"), &b.Address)
-		case mapping:
+		case item.kind == mapping:
 			d.value(item, at, &b)
 		default:
 			d.fault(item, at, wrongKind(item, "an address or a mapping with one").Error())
@@ -160,6 +194,10 @@ func (d *decoder) backends(n *node, path string, v *[]Backend) {
 }
 
 func (d *decoder) services(n *node, path string, v *services) {
+	if n.kind == mapping {
+		d.fault(n, path, wrongKind(n, list).Error()+`; start each service with "- name: …"`)
+		return
+	}
 	if !d.want(n, path, list) {
 		return
 	}
@@ -218,6 +256,41 @@ func assign[T any](v *T, s string, parse func(string) (T, error)) error {
 		*v = parsed
 	}
 	return err
+}
+
+// required reports whether the key at path cannot be left out.
+func required(path string) bool {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	switch label(parent(path)) {
+	case "":
+		return name == "services"
+	case "services":
+		return slices.Contains(serviceOnly, name)
+	case "backends":
+		return name == "address"
+	case "admin":
+		return name == "listen"
+	}
+	return false
+}
+
+// shortCheck says how a check is written that is a word and not a mapping.
+func shortCheck(n *node) string {
+	wrong, typ := wrongKind(n, mapping).Error(), strings.ToLower(n.text)
+	types := supported("check.type", checkTypes)
+	switch typ {
+	case "off", "no", "false", "disabled":
+		typ = "none"
+	case "on", "yes", "true", "enabled":
+		typ = Defaults().Check.Type
+	}
+	switch {
+	case hasKey((&Check{}).keys(), keyBeforeColon(n.text)):
+		return wrong + spaceAdvice
+	case slices.Contains(types, typ):
+		return fmt.Sprintf("%s; write {type: %s}", wrong, typ)
+	}
+	return fmt.Sprintf("%s; write {type: TYPE} with one of %s%s", wrong, strings.Join(types, ", "), didYouMean(typ, types))
 }
 
 func wrongKind(n *node, want kind) error {

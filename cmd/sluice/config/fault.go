@@ -63,13 +63,18 @@ func (l *faultList) add(at place, path, message string) {
 	if l.seen[f] {
 		return
 	}
-	if len(l.list) == maxFaults {
-		l.dropped = true
+	if l.full() {
 		return
 	}
 	l.seen[f] = true
 	f.Path = path
 	l.list = append(l.list, f)
+}
+
+// full reports whether there is no room for one more fault, which is then known to be missing.
+func (l *faultList) full() bool {
+	l.dropped = l.dropped || len(l.list) == maxFaults
+	return len(l.list) == maxFaults
 }
 
 // addValue reports that the value at path is no good, unless that was said of it or of a block around it before.

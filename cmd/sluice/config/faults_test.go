@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,7 +12,7 @@ const one = `{name: a, listen: ":1", backends: [b:1], `
 
 // Faults are what users see and scripts may match, so the table has whole lines.
 func TestFaults(t *testing.T) {
-	for _, c := range faultCases {
+	for _, c := range slices.Concat(faultCases, slipCases) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse("f", []byte(c.src))
 			var faults Faults
@@ -36,7 +37,7 @@ var faultCases = []faultCase{
 	{"text root", "hello\n", `f:1:1: the file: must be a mapping, not the text "hello"`},
 	{"no services", "log: {}\n", `f:1:1: services: required; a file has at least one service`},
 	{"services empty", "services: []\n", `f:1:11: services: required; a file has at least one service`},
-	{"services null", "services:\n", `f:1:1: services: no value; leave the key out, or give it a list`},
+	{"services null", "services:\n", `f:1:1: services: no value; it is required, give it a list`},
 	{"two documents", "a: 1\n---\nb: 2\n", `f:2:1: a second document is not allowed; one file is one configuration`},
 	{"text after the end", "a: 1\n...\nb: 2\n", `f:2:1: a second document is not allowed; one file is one configuration`},
 	{"tab", "services:\n\t- name: a\n", `f:2:1: a tab cannot indent; use spaces`},
@@ -63,7 +64,7 @@ f:2:4: anchors and aliases are not supported; put what services share under defa
 	{"indented too little", "a:\n    b: 1\n  c: 2\n", `f:3:3: key "c" is not in the column of the keys before it, or the line before it does not end`},
 	{"dash out of column", "a:\n   - b\n  - c\n", `f:3:3: unexpected "-"; a list item stands in the column of the other items, each on its own line`},
 	{"not a key", "a: 1\nb\n", `f:2:1: expected KEY: VALUE, got "b"`},
-	{"no space after colon", "{a:1}", `f:1:2: expected KEY: VALUE, got "a:1"`},
+	{"no space after colon", "{a:1}", `f:1:2: expected KEY: VALUE, got "a:1"; a space belongs after the colon`},
 	{"IPv6 without quotes", "services:\n  - listen: [::1]:6379\n", `f:2:18: unexpected ":6379"; an address with brackets needs quotes, like "[::1]:6379"`},
 	{"IPv6 without quotes in braces", "services: [{listen: [::1]:6379}]\n", `f:1:26: unexpected ":6379"; an address with brackets needs quotes, like "[::1]:6379"`},
 
@@ -100,10 +101,10 @@ f:9:12: allow: must be a list, not the text "10.0.0.0/8"
 f:10:25: failures: must be a number, not the text "x"
 f:10:35: eject: must be a duration like 3s, not true or false`},
 	{"durations", "services:\n  - " + one + "connect: {timeout: 5, hold: 3x}, timeouts: {idle: -1s, user: 1.5, half_close: 100µ, keepalive: 500ms}}\n", `
-f:2:65: timeout: 5 has no unit; write 5s
+f:2:65: timeout: 5 has no unit; write 5ms or 5s
 f:2:74: hold: "3x" is not a duration; write it like 250ms, 2s, 5m or 1h30m
 f:2:96: idle: -1s is negative; allowed: 0s or more
-f:2:107: user: 1.5 has no unit; write 1.5s
+f:2:107: user: 1.5 has no unit; write 1.5ms or 1.5s
 f:2:124: half_close: "100µ" is not a duration; write it like 250ms, 2s, 5m or 1h30m
 f:2:141: keepalive: 500ms is out of range; allowed: 1s to 32767s, or 0s to turn it off`},
 	{"numbers", "services:\n  - " + one + "connect: {attempts: -1, replay: 1.5}, limits: {connections: 010, per_source: 3000000000, rate_per_source: 0x10}}\n", `

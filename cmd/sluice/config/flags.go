@@ -20,7 +20,7 @@ type Flags struct {
 const FlagsService = "default"
 
 // FromFlags returns the configuration that flags describe, under the rules of a file. Its Faults name the flag, and
-// ADDR for a backend, in place of a line.
+// BACKEND for a backend, in place of a line.
 func FromFlags(flags Flags) (File, error) {
 	f, s := fileDefaults(), Defaults()
 	s.Name = FlagsService
@@ -69,7 +69,7 @@ func (flagSource) label(path string) string {
 		{"services[0].balance", "--balance"},
 		{"services[0].check", "--check"},
 		{"services[0].proxy_protocol", "--send-proxy"},
-		{"services[0].backends", "ADDR"},
+		{"services[0].backends", "BACKEND"},
 		{"admin", "--admin"},
 		{"log.sessions", "--log-sessions"},
 	} {
@@ -78,6 +78,11 @@ func (flagSource) label(path string) string {
 		}
 	}
 	return label(path)
+}
+
+// named is false: a backend among the arguments is its address and no more.
+func (flagSource) named() bool {
+	return false
 }
 
 // given reports values that stand in a list as written by the user, and backends' names as not: they are addresses.

@@ -8,7 +8,7 @@ import (
 func TestFlagsMakeOneService(t *testing.T) {
 	got, err := FromFlags(Flags{
 		Listen: []string{":6379", "unix:/run/x"}, Balance: "least-conn", Check: "http", SendProxy: "v2", LogSessions: "all",
-		Backends: []string{"10.0.0.1:6379", "[::1]:6379"},
+		Backends: []string{"10.0.0.1:6379", "[2001:db8::1]:6379"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ services:
   - name: default
     listen: [":6379", "unix:/run/x"]
     balance: least-conn
-    backends: [10.0.0.1:6379, "[::1]:6379"]
+    backends: [10.0.0.1:6379, "[2001:db8::1]:6379"]
     check: {type: http}
     proxy_protocol: {send: v2}
 `)
@@ -47,7 +47,7 @@ func TestFaultsNameTheFlag(t *testing.T) {
 		want  string
 	}{
 		{"nothing", Flags{}, `--listen: required; write host:port or unix:/PATH, or a list of them
-ADDR: required; a service has at least one backend`},
+BACKEND: required; a service has at least one backend`},
 		{"everything", Flags{
 			Listen: []string{"x", ":1", ":1", "fd:a"}, Balance: "rr", Check: "htpp", SendProxy: "3", Admin: "x", LogSessions: "none",
 			Backends: []string{"a", ":1", "b:1", "b:1", "unix:/x y"},
@@ -55,10 +55,10 @@ ADDR: required; a service has at least one backend`},
 --admin: "x" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
 --listen: "x" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
 --listen: ":1" is listened on twice
-ADDR: "a" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
-ADDR: ":1" has no host; write HOST:1
-ADDR: "b:1" is the address of two backends; give it a name of its own if that is meant
-ADDR: the address cannot be the backend's name too; give it a name
+BACKEND: "a" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
+BACKEND: ":1" has no host; write HOST:1
+BACKEND: "b:1" is the address of two backends; write it once
+BACKEND: the address cannot be the backend's name too; give it a name in a file
 --balance: "rr" is not known; allowed: round-robin, least-conn, p2c, random, source-hash, maglev, first
 --send-proxy: "3" is not known; allowed: none, v1, v2
 --check: "htpp" is not known; allowed: tcp, http, none (did you mean "http"?)
@@ -66,7 +66,12 @@ ADDR: the address cannot be the backend's name too; give it a name
 --listen: "fd:a" is not supported yet; write host:port or unix:/PATH`},
 		{"later check", Flags{Listen: []string{":1"}, Backends: []string{"b:1"}, Check: "redis"},
 			`--check: "redis" is not supported yet; allowed: tcp, http, none`},
-		{"bytes", Flags{Listen: []string{":1"}, Backends: []string{"unix:/\xff"}}, `ADDR: the path "/\xff" has control characters`},
+		{"overlap and loop", Flags{Listen: []string{":1", "127.0.0.1:1", ":0", ":0"}, Backends: []string{"localhost:1", "b:1"}},
+			`--listen: "127.0.0.1:1" is taken by ":1", which takes every IPv6 and IPv4 address; use another port, or only one of them
+BACKEND: "localhost:1" is this service itself, which listens on ":1"; it would connect to itself in a loop`},
+		{"star", Flags{Listen: []string{"*:1"}, Backends: []string{"*:1"}}, `--listen: "*" is not a host; write ":1" for every address
+BACKEND: "*:1" has no host; write HOST:1`},
+		{"bytes", Flags{Listen: []string{":1"}, Backends: []string{"unix:/\xff"}}, `BACKEND: the path "/\xff" has control characters`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := FromFlags(c.flags)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/goccy/go-yaml/ast"
@@ -13,7 +14,7 @@ func addSeeds(f *testing.F) {
 	f.Add(contract(f, false))
 	f.Add([]byte(full))
 	f.Add([]byte(inheriting))
-	for _, c := range faultCases {
+	for _, c := range slices.Concat(faultCases, slipCases) {
 		f.Add([]byte(c.src))
 	}
 }

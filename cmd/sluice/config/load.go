@@ -72,6 +72,10 @@ func (s fileSource) label(path string) string {
 	return label(path)
 }
 
+func (fileSource) named() bool {
+	return true
+}
+
 func (s fileSource) given(path string) bool {
 	_, ok := s[path]
 	return ok

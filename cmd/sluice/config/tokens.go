@@ -31,8 +31,8 @@ func tokenize(src []byte, faults *faultList) ([]*token.Token, bool) {
 	if bad == nil {
 		var tokens []*token.Token
 		if tokens, bad = scan(text, maxTokens); bad == nil {
-			refused := refuse(tokens, faults)
-			return joinColons(tokens), !refused
+			tokens = joinColons(tokens)
+			return tokens, !refuse(tokens, faults)
 		}
 	}
 	faults.add(bad.at, "", bad.message)
@@ -117,6 +117,10 @@ func refuse(tokens []*token.Token, faults *faultList) bool {
 	for i, t := range tokens {
 		message := refusal(t.Type)
 		switch t.Type {
+		case token.AliasType:
+			if i+1 < len(tokens) && isStarPort(t, tokens[i+1]) {
+				message = noStar(digitsOf(tokens[i+1].Value[1:]))
+			}
 		case token.DocumentHeaderType:
 			headers++
 			if headers > 1 || i > 0 && tokens[0].Type != token.DirectiveType {
@@ -133,6 +137,16 @@ func refuse(tokens []*token.Token, faults *faultList) bool {
 		}
 	}
 	return refused
+}
+
+// isStarPort reports whether star and what follows it are *:80, an address of other programs and an alias to YAML.
+func isStarPort(star, next *token.Token) bool {
+	return star.Value == "*" && touch(star, next) && strings.HasPrefix(next.Value, ":") && digitsOf(next.Value[1:]) != ""
+}
+
+// digitsOf returns the digits s starts with.
+func digitsOf(s string) string {
+	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 }
 
 const secondDocument = "a second document is not allowed; one file is one configuration"

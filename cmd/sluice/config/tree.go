@@ -77,6 +77,7 @@ func readTree(src []byte, faults *faultList) *node {
 type treeReader struct {
 	tokens []*token.Token
 	next   int
+	open   []*token.Token // brackets around next
 	faults *faultList
 }
 
@@ -96,6 +97,18 @@ func (r *treeReader) take() *token.Token {
 	t := r.tokens[r.next]
 	r.next++
 	return t
+}
+
+// takeOpen takes an opening bracket, and takeClose the one that closes it.
+func (r *treeReader) takeOpen() *token.Token {
+	t := r.take()
+	r.open = append(r.open, t)
+	return t
+}
+
+func (r *treeReader) takeClose() {
+	r.take()
+	r.open = r.open[:len(r.open)-1]
 }
 
 func is(t *token.Token, typ token.Type) bool {
@@ -218,16 +231,15 @@ func (r *treeReader) flow(depth int) (*node, *syntaxError) {
 }
 
 func (r *treeReader) flowMapping(depth int) (*node, *syntaxError) {
-	open := r.take()
-	n := &node{at: placeOf(open), kind: mapping}
+	n := &node{at: placeOf(r.takeOpen()), kind: mapping}
 	lines := map[string]int{}
 	for !is(r.peek(), token.MappingEndType) {
 		key := r.peek()
-		if key == nil {
-			return nil, unclosed(open)
-		}
-		if !isKey(key, r.ahead(1)) {
-			return nil, &syntaxError{placeOf(key), fmt.Sprintf("expected KEY: VALUE, got %s", quote(key.Value))}
+		if key == nil || !isKey(key, r.ahead(1)) {
+			if bad := r.unexpectedInside(r.open[len(r.open)-1], key); bad != nil {
+				return nil, bad
+			}
+			return nil, notAKey(key)
 		}
 		r.next += 2
 		value := &node{at: placeOf(key), kind: null}
@@ -238,43 +250,36 @@ func (r *treeReader) flowMapping(depth int) (*node, *syntaxError) {
 			}
 		}
 		r.addEntry(n, lines, key, value)
-		if bad := r.separator(open, token.MappingEndType); bad != nil {
+		if bad := r.separator(token.MappingEndType); bad != nil {
 			return nil, bad
 		}
 	}
-	r.take()
+	r.takeClose()
 	return n, nil
 }
 
 func (r *treeReader) flowList(depth int) (*node, *syntaxError) {
-	open := r.take()
-	n := &node{at: placeOf(open), kind: list}
+	n := &node{at: placeOf(r.takeOpen()), kind: list}
 	for !is(r.peek(), token.SequenceEndType) {
-		if r.peek() == nil {
-			return nil, unclosed(open)
-		}
 		item, bad := r.flow(depth + 1)
 		if bad != nil {
 			return nil, bad
 		}
 		n.items = append(n.items, item)
-		if bad := r.separator(open, token.SequenceEndType); bad != nil {
+		if bad := r.separator(token.SequenceEndType); bad != nil {
 			return nil, bad
 		}
 	}
-	r.take()
+	r.takeClose()
 	return n, nil
 }
 
 // separator takes the comma after an element, if the bracket does not close there.
-func (r *treeReader) separator(open *token.Token, end token.Type) *syntaxError {
-	t := r.peek()
-	switch {
-	case t == nil:
-		return unclosed(open)
-	case t.Type == token.CollectEntryType:
+func (r *treeReader) separator(end token.Type) *syntaxError {
+	switch t := r.peek(); {
+	case is(t, token.CollectEntryType):
 		r.take()
-	case t.Type != end:
+	case !is(t, end):
 		return r.unexpected()
 	}
 	return nil

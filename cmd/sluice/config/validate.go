@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -34,6 +33,8 @@ type source interface {
 	label(path string) string
 	// given reports whether the value at path was written, rather than left to its default.
 	given(path string) bool
+	// named reports whether a backend can be given a name.
+	named() bool
 }
 
 func (v *validator) fault(path, format string, args ...any) {
@@ -53,6 +54,14 @@ func (v *validator) first(path string) string {
 		return fmt.Sprintf("; the first is at line %d", at.line)
 	}
 	return ""
+}
+
+// ifNamed returns advice about a backend for where it can have a name, or for where it cannot.
+func (v *validator) ifNamed(named, unnamed string) string {
+	if v.source.named() {
+		return named
+	}
+	return unnamed
 }
 
 func (v *validator) oneOf(path, value string, words []string) {
@@ -81,12 +90,13 @@ func (v *validator) file(f *File, defaults *Service) {
 	if len(f.Services) == 0 {
 		v.fault("services", "required; a file has at least one service")
 	}
-	names, listeners := map[string]string{}, map[string]string{}
+	names, listeners := map[string]string{}, newListeners()
 	for i := range f.Services {
 		path, s := index("services", i), &f.Services[i]
 		v.serviceName(join(path, "name"), s.Name, names)
-		v.listen(join(path, "listen"), s.Listen, listeners)
+		own := v.listen(join(path, "listen"), s.Listen, listeners)
 		v.backends(join(path, "backends"), s.Backends)
+		v.loops(join(path, "backends"), s.Backends, own)
 		v.settings(path, s)
 		v.checkPort(join(path, "check"), s)
 	}
@@ -143,31 +153,6 @@ func checkName(name string) error {
 	return nil
 }
 
-func (v *validator) listen(path string, addresses []string, seen map[string]string) {
-	if len(addresses) == 0 {
-		v.fault(path, "required; write host:port or unix:/PATH, or a list of them")
-	}
-	for i, address := range addresses {
-		at := index(path, i)
-		if !v.source.given(at) {
-			at = path // the only one, not in a list
-		}
-		if name, ok := strings.CutPrefix(address, fdPrefix); ok && checkName(name) == nil {
-			continue // later.go
-		}
-		canonical, err := parseAddress(address, true)
-		if err != nil {
-			v.err(at, err)
-			continue
-		}
-		if first, twice := seen[canonical]; twice && !isPort0(canonical) {
-			v.fault(at, "%s is listened on twice%s", quote(address), v.first(first))
-			continue
-		}
-		seen[canonical] = at
-	}
-}
-
 func (v *validator) backends(path string, backends []Backend) {
 	if len(backends) == 0 {
 		v.fault(path, "required; a service has at least one backend")
@@ -202,7 +187,8 @@ func (v *validator) backendAddress(backend, address string, seen map[string]stri
 	}
 	if first, twice := seen[canonical]; twice {
 		if !v.source.given(join(backend, "name")) {
-			v.fault(path, "%s is the address of two backends%s; give it a name of its own if that is meant", quote(address), v.first(first))
+			v.fault(path, "%s is the address of two backends%s; %s", quote(address), v.first(first),
+				v.ifNamed("give it a name of its own if that is meant", "write it once"))
 		}
 		return
 	}
@@ -215,7 +201,7 @@ func (v *validator) backendName(backend string, b *Backend, seen map[string]stri
 	if !v.source.given(path) {
 		path = join(backend, "address")
 		if err != nil {
-			err = errors.New("the address cannot be the backend's name too; give it a name")
+			err = fmt.Errorf("the address cannot be the backend's name too; give it a name%s", v.ifNamed("", " in a file"))
 		}
 	}
 	v.err(path, err)

@@ -20,7 +20,7 @@ func parseDuration(s string) (time.Duration, error) {
 		return d, nil
 	}
 	if s != "" && strings.Trim(s, "0123456789.") == "" && len(s) <= maxQuoted {
-		return 0, fmt.Errorf("%s has no unit; write %ss", s, s)
+		return 0, fmt.Errorf("%s has no unit; write %sms or %ss", s, s, s)
 	}
 	return 0, fmt.Errorf("%s is not a duration; write it like 250ms, 2s, 5m or 1h30m", quote(s))
 }

@@ -16,10 +16,10 @@ func TestDurationsAreGos(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		"5":           "5 has no unit; write 5s",
+		"5":           "5 has no unit; write 5ms or 5s",
 		"inf":         `"inf" is not a duration; write it like 250ms, 2s, 5m or 1h30m`,
 		"-5":          `"-5" is not a duration; write it like 250ms, 2s, 5m or 1h30m`,
-		"1.5":         "1.5 has no unit; write 1.5s",
+		"1.5":         "1.5 has no unit; write 1.5ms or 1.5s",
 		"-1s":         "-1s is negative; allowed: 0s or more",
 		"":            `"" is not a duration; write it like 250ms, 2s, 5m or 1h30m`,
 		"1d":          `"1d" is not a duration; write it like 250ms, 2s, 5m or 1h30m`,
@@ -57,6 +57,7 @@ func TestAddresses(t *testing.T) {
 		"[::]:1":                "[::]:1",
 		"[0:0::1]:65535":        "[::1]:65535",
 		"[fe80::1%lo]:1":        "[fe80::1%lo]:1",
+		"[::ffff:1.2.3.4]:1":    "1.2.3.4:1",
 		"Redis_1.Internal.:1":   "redis_1.internal.:1",
 		"localhost:0":           "localhost:0",
 		"1host:1":               "1host:1",

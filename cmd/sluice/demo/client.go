@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -129,13 +131,21 @@ func (c *client) ask() (string, error) {
 	return name, nil
 }
 
-// reasonOf drops from err what every request has in common: method and URL.
+// reasonOf drops from err what every request has in common: method, URL, and the
+// addresses of the client and the balancer.
 func reasonOf(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return err.Error()
+	var op *net.OpError
+	if !errors.As(err, &op) {
+		return err.Error()
+	}
+	if call := (*os.SyscallError)(nil); errors.As(op.Err, &call) {
+		return call.Error() // names the operation
+	}
+	return op.Op + ": " + op.Err.Error()
 }
 
 // soFar returns a copy of the tally.

@@ -66,7 +66,7 @@ func TestAFailureNamesTheRequestAndTheCauseOnly(t *testing.T) {
 	if got.failed != maxKept+5 || len(got.failures) != maxKept || got.last.number != maxKept+5 {
 		t.Errorf("%d failed, %d kept, the last is %d", got.failed, len(got.failures), got.last.number)
 	}
-	if first := got.failures[0].String(); !strings.HasPrefix(first, "request 1 after ") || strings.Contains(first, "Get ") {
+	if first := got.failures[0].String(); !strings.HasPrefix(first, "request 1 after ") || strings.Contains(first, ln.Addr().String()) {
 		t.Errorf("got %q", first)
 	}
 }

@@ -121,7 +121,7 @@ func (d *demo) sum() error {
 	for _, name := range names() {
 		by = append(by, fmt.Sprintf("%s %d", name, t.by[name]))
 	}
-	d.screen.print("", t.String()+"; answered by "+strings.Join(by, ", "))
+	d.screen.print("", t.String(), "answered by "+strings.Join(by, ", "))
 	if d.chaos == nil {
 		return nil
 	}

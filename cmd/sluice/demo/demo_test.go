@@ -142,8 +142,23 @@ func TestTheDisplayIsGoneAtTheEnd(t *testing.T) {
 	if strings.Contains(shown, "now  total") {
 		t.Errorf("the display is still there:\n%s", shown)
 	}
-	if !regexp.MustCompile(`requests: .*; answered by .*\n$`).MatchString(shown) {
+	if !regexp.MustCompile(`requests: .*\nanswered by .*\n$`).MatchString(shown) {
 		t.Errorf("the end is not the sum:\n%s", shown)
+	}
+}
+
+func TestNoLineIsWiderThanATerminal(t *testing.T) {
+	t.Parallel()
+	r := start(t, Options{Rate: 50, Live: true, Port: 59080})
+	for _, name := range names() {
+		r.order(t, "/kill/"+name)
+	}
+	r.await(t, `last failure: request \d+ after \S+: \S+: connection (refused|reset by peer)`)
+	r.stop(t)
+	for line := range strings.Lines(regexp.MustCompile("\x1b\\[[?0-9]*[A-Za-z]|\r").ReplaceAllString(r.String(), "\n")) {
+		if line = strings.TrimRight(line, "\n"); len(line) > width {
+			t.Errorf("%d columns: %q", len(line), line)
+		}
 	}
 }
 
@@ -166,7 +181,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 // noneFailed checks the sum of a run that has ended.
 func noneFailed(t *testing.T, r *running) {
 	t.Helper()
-	if !regexp.MustCompile(`requests: ([1-9]\d*) sent, \d+ ok, 0 failed; answered`).MatchString(r.String()) {
+	if !regexp.MustCompile(`requests: ([1-9]\d*) sent, \d+ ok, 0 failed\nanswered`).MatchString(r.String()) {
 		t.Errorf("requests failed:\n%s", r)
 	}
 }

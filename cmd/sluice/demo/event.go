@@ -13,10 +13,12 @@ const eventIndent = len("15:04:05  backend down ")
 // event prints a line about something that happened. It says all there is to say: on a
 // terminal it is broken between words, elsewhere it stays one line for grep.
 func (s *screen) event(at time.Time, what, detail string) {
+	padded := fmt.Sprintf("%-12s", what)
 	if s.live {
-		detail = fold(detail, width-eventIndent, strings.Repeat(" ", eventIndent))
+		first := width - len("15:04:05   ") - len(padded)
+		detail = fold(detail, first, width-eventIndent, strings.Repeat(" ", eventIndent))
 	}
-	what = paint(fmt.Sprintf("%-12s", what), colorOfEvent(what), s.color)
+	what = paint(padded, colorOfEvent(what), s.color)
 	s.print(fmt.Sprintf("%s  %s %s", at.Format(time.TimeOnly), what, detail))
 }
 
@@ -30,16 +32,17 @@ func colorOfEvent(what string) string {
 	return plain
 }
 
-// fold breaks text between words into lines of at most the given width, a longer word
-// excepted, and begins all but the first with indent.
-func fold(text string, width int, indent string) string {
+// fold breaks text between words into lines of at most the given widths, that of the
+// first line and that of the rest, a longer word excepted, and begins the rest with
+// indent, which is not part of the width.
+func fold(text string, first, rest int, indent string) string {
 	var out strings.Builder
-	column := 0
+	column, width := 0, first
 	for i, word := range strings.Fields(text) {
 		switch {
 		case i > 0 && column+1+len(word) > width:
 			out.WriteString("\n" + indent)
-			column = 0
+			column, width = 0, rest
 		case i > 0:
 			out.WriteByte(' ')
 			column++

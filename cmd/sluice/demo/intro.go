@@ -21,12 +21,12 @@ func intro(preferred int, b *balancer, f *fleet, c *control) []string {
 	t.WriteString("\nTry in another terminal:\n\n")
 	fmt.Fprintf(&t, "  while sleep 0.2; do curl -s http://%s; done\n", b.address)
 	for _, try := range []struct{ what, effect string }{
-		{"kill/bob", "refuses: no client notices"},
-		{"revive/bob", "used again after two checks"},
-		{"sick/carol", "fails its check but answers"},
+		{"kill/bob", "refuses: nobody notices"},
+		{"revive/bob", "back after two checks"},
+		{"sick/carol", "fails its check, answers"},
 		{"well/carol", ""},
 	} {
-		line := fmt.Sprintf("  curl -X POST http://%s/%-10s", c.address, try.what)
+		line := fmt.Sprintf("  curl -s -X POST http://%s/%-10s", c.address, try.what)
 		if try.effect != "" {
 			line += "  # " + try.effect
 		}

@@ -39,10 +39,11 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // would not show them.
 func (h logHandler) WithGroup(string) slog.Handler { return h }
 
-// detail says which backend and why if the record is about one, else everything.
+// detail says which backend and why if the record is about one, else everything, the
+// reason first.
 func detail(attrs []slog.Attr) string {
 	var backend, source, reason string
-	all := make([]string, 0, len(attrs))
+	rest := make([]string, 0, len(attrs)) // but the reason
 	for _, a := range attrs {
 		value := a.Value.Resolve().String()
 		switch a.Key {
@@ -52,13 +53,19 @@ func detail(attrs []slog.Attr) string {
 			source = value
 		case "reason":
 			reason = value
+			continue
 		case "service": // there is only one
 			continue
 		}
-		all = append(all, a.Key+"="+value)
+		rest = append(rest, a.Key+"="+value)
 	}
-	if backend == "" || reason == "" {
-		return strings.Join(all, " ")
+	switch {
+	case reason == "":
+		return strings.Join(rest, " ")
+	case backend == "" && len(rest) > 0:
+		return fmt.Sprintf("%s (%s)", reason, strings.Join(rest, " "))
+	case backend == "":
+		return reason
 	}
 	return fmt.Sprintf("%s by %s: %s", backend, source, reason)
 }

@@ -12,7 +12,7 @@ const (
 	// width leaves the last of 80 columns free: some terminals wrap as soon as it is
 	// written.
 	width    = 79
-	barWidth = 10
+	barWidth = 8
 )
 
 // picture is all that the display shows, at one instant.
@@ -54,7 +54,10 @@ func (p picture) draw(color bool) []string {
 		lines = append(lines, clip(p.chaos))
 	}
 	if p.tally.failed > 0 {
-		lines = append(lines, clip("last failure: "+p.tally.last.String()))
+		last := fold("last failure: "+p.tally.last.String(), width, width-2, "  ")
+		for l := range strings.SplitSeq(last, "\n") {
+			lines = append(lines, clip(l))
+		}
 	}
 	return lines
 }

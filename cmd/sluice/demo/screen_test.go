@@ -116,9 +116,12 @@ func TestRecordsBecomeLinesForPeople(t *testing.T) {
 	log := slog.New(logHandler{screen: s}).With("service", "demo")
 	log.Info("backend down", "backend", "bob", "address", "127.0.0.1:1", "source", "probe", "reason", "no answer", "total", 3)
 	log.Info("draining", "sessions", 2, "timeout", "5s")
+	log.Warn("no usable backend", "reason", "all are down", "total", 3)
+	log.Warn("no usable backend", "reason", "all are down")
 	log.Debug("backend still down", "backend", "bob")
 	stamp := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d`)
-	want := "T  backend down bob by probe: no answer\nT  draining     sessions=2 timeout=5s\n"
+	want := "T  backend down bob by probe: no answer\nT  draining     sessions=2 timeout=5s\n" +
+		"T  no usable backend all are down (total=3)\nT  no usable backend all are down\n"
 	if got := stamp.ReplaceAllString(out.String(), "T"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -126,17 +129,30 @@ func TestRecordsBecomeLinesForPeople(t *testing.T) {
 
 func TestALongEventIsBrokenBetweenWordsOnATerminalOnly(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	reason := "bob by dial: connection refused (1 failed in a row), ejected for 5s"
-	for live, want := range map[bool]string{
-		false: "03:04:05  backend down " + reason + "\n",
-		true: "03:04:05  backend down bob by dial: connection refused (1 failed in a row),\n" +
-			"                       ejected for 5s\n",
+	for _, c := range []struct {
+		live               bool
+		what, detail, want string
+	}{
+		{
+			false, "backend down", "bob by dial: connection refused (1 failed in a row), ejected for 5s",
+			"03:04:05  backend down bob by dial: connection refused (1 failed in a row), ejected for 5s\n",
+		},
+		{
+			true, "backend down", "bob by dial: connection refused (1 failed in a row), ejected for 5s",
+			"03:04:05  backend down bob by dial: connection refused (1 failed in a row),\n" +
+				"                       ejected for 5s\n",
+		},
+		{
+			true, "no usable backend", "each backend tried failed to connect, the last one, carol: connection refused (total=3)",
+			"03:04:05  no usable backend each backend tried failed to connect, the last one,\n" +
+				"                       carol: connection refused (total=3)\n",
+		},
 	} {
 		var out bytes.Buffer
-		s := &screen{live: live, open: true, w: &out}
-		s.event(at, "backend down", reason)
-		if out.String() != want {
-			t.Errorf("live %v: got\n%swant\n%s", live, out.String(), want)
+		s := &screen{live: c.live, open: true, w: &out}
+		s.event(at, c.what, c.detail)
+		if out.String() != c.want {
+			t.Errorf("live %v: got\n%swant\n%s", c.live, out.String(), c.want)
 		}
 	}
 }
