@@ -1,6 +1,9 @@
 package health
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // BenchmarkDialOK is the hot path: what every session pays while nothing is wrong.
 func BenchmarkDialOK(b *testing.B) {
@@ -12,7 +15,7 @@ func BenchmarkDialOK(b *testing.B) {
 	member := m.Add(nil, newGate())
 	b.ReportAllocs()
 	for b.Loop() {
-		member.DialOK()
+		member.DialOK(time.Now())
 		member.Answered()
 	}
 }

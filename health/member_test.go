@@ -227,7 +227,7 @@ func TestBackendWithoutAProberStaysUnknown(t *testing.T) {
 		b := newMonitor(t, config()).Add(nil, g)
 		pass(time.Hour)
 		g.expect(t)
-		b.DialFailed("connection refused")
+		b.DialFailed(time.Now(), "connection refused")
 		g.expect(t, "1h0m0s eject: connection refused (1 failed in a row), ejected for 5s")
 	})
 }
@@ -262,12 +262,12 @@ func TestStoppedBackendIsNeverProbedOrJudgedAgain(t *testing.T) {
 		p := &script{result: func(int) error { return nil }}
 		b := newMonitor(t, config()).Add(p, g)
 		synctest.Wait()
-		b.DialFailed("connection refused")
+		b.DialFailed(time.Now(), "connection refused")
 		b.Stop()
 		probes := len(p.began())
 		for range 10 {
-			b.DialOK()
-			b.DialFailed("connection refused")
+			b.DialOK(time.Now())
+			b.DialFailed(time.Now(), "connection refused")
 			b.EndedAtOnce()
 			b.Answered()
 		}

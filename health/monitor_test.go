@@ -96,7 +96,7 @@ func TestCloseStopsAllAtOnceAndLeavesNothing(t *testing.T) {
 		gates := make([]*fakeGate, 50)
 		for i := range gates {
 			gates[i] = newGate()
-			m.Add(slow, gates[i]).DialFailed("connection refused")
+			m.Add(slow, gates[i]).DialFailed(time.Now(), "connection refused")
 		}
 		synctest.Wait()
 		begin := time.Now()
@@ -128,7 +128,7 @@ func TestMemberAddedAfterCloseComesStopped(t *testing.T) {
 		g := newGate()
 		p := &script{result: func(int) error { return nil }}
 		b := m.Add(p, g)
-		b.DialFailed("connection refused")
+		b.DialFailed(time.Now(), "connection refused")
 		pass(time.Hour)
 		b.Stop()
 		g.expect(t)

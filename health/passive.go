@@ -23,6 +23,12 @@ type passive struct {
 	began, until time.Time
 	timer        *time.Timer
 
+	// byDials: the ejection that runs came of dials, so one that succeeds disproves it.
+	byDials bool
+	// proven is when the backend was last given back its good name, by time, probes or a
+	// dial: those that began before and fail late are no news.
+	proven time.Time
+
 	// length is the newest ejection's, 0 once the backend is proven well. Not active and
 	// above 0 means on trial: the time was over, and no dial has succeeded since.
 	length time.Duration
@@ -33,7 +39,7 @@ type passive struct {
 func (p *passive) onTrial() bool { return !p.active && p.length > 0 }
 
 // dialMatters says whether a dial that succeeds changes anything.
-func (p *passive) dialMatters() bool { return p.dials > 0 || p.onTrial() }
+func (p *passive) dialMatters() bool { return p.dials > 0 || p.onTrial() || p.active && p.byDials }
 
 // next returns the length of an ejection that starts now.
 func (p *passive) next(first time.Duration) time.Duration {
@@ -58,34 +64,45 @@ func (p *passive) probed(start time.Time, passed bool, rise int) bool {
 	return p.passes >= rise
 }
 
-// DialOK notes that a dial to the backend succeeded. It resets the count of failed dials
-// and ends a trial. While there is nothing to reset it is one atomic load.
-func (m *Member) DialOK() {
+// DialOK notes that a dial that began at the given time succeeded. It resets the count of
+// failed dials and ends a trial. During an ejection for failed dials, in which clients are
+// sent to the backend only when all others have failed them, it ends that. While there is
+// nothing to reset it is one atomic load.
+func (m *Member) DialOK(began time.Time) {
 	if !m.dialWatch.Load() {
 		return
 	}
 	m.mu.Lock()
 	defer m.unlock()
-	m.passive.dials = 0
-	if m.passive.onTrial() {
-		m.passive.length = 0
+	p := &m.passive
+	switch {
+	case p.active && p.byDials && began.After(p.began):
+		m.clear(Cause{Source: SourceDial, Reason: "a dial succeeded", At: time.Now()})
+	case p.onTrial():
+		p.dials, p.length, p.proven = 0, 0, time.Now()
+	default:
+		p.dials = 0
 	}
 }
 
-// DialFailed notes that a dial to the backend failed; reason is short and without the
-// address ("connection refused"). Config.Failures in a row eject it, on trial one.
-func (m *Member) DialFailed(reason string) {
+// DialFailed notes that a dial that began at the given time failed; reason is short and
+// without the address ("connection refused"). Config.Failures in a row eject it, on trial
+// one.
+func (m *Member) DialFailed(began time.Time, reason string) {
 	if !m.mon.cfg.passive() {
 		return
 	}
 	m.mu.Lock()
 	defer m.unlock()
 	p := &m.passive
+	if began.Before(p.proven) {
+		return
+	}
 	p.dials++
 	if p.dials < m.mon.cfg.Failures && !p.onTrial() {
 		return
 	}
-	m.eject(fmt.Sprintf("%s (%d failed in a row)", clip(reason), p.dials), p.dials)
+	m.eject(fmt.Sprintf("%s (%d failed in a row)", clip(reason), p.dials), p.dials, true)
 }
 
 // EndedAtOnce notes a session that the backend ended at once, without having sent a byte.
@@ -101,7 +118,7 @@ func (m *Member) EndedAtOnce() {
 	if p.early++; p.early < earlyEnds {
 		return
 	}
-	m.eject(fmt.Sprintf("ended %d sessions in a row at once, without a byte", p.early), p.early)
+	m.eject(fmt.Sprintf("ended %d sessions in a row at once, without a byte", p.early), p.early, false)
 }
 
 // Answered notes that the backend sent the first byte of a session. It resets the count of
@@ -119,7 +136,7 @@ func (m *Member) Answered() {
 // again, in case the pool has lifted it, but the time does not change: late failures of
 // dials that began before it are no news. Refused, nothing is kept but the counts, so the
 // next failure tries again. The caller holds mu.
-func (m *Member) eject(reason string, count int) {
+func (m *Member) eject(reason string, count int, byDials bool) {
 	if m.stopped {
 		return
 	}
@@ -133,7 +150,7 @@ func (m *Member) eject(reason string, count int) {
 	if !ok || p.active {
 		return
 	}
-	p.active, p.length, p.passes = true, length, 0
+	p.active, p.byDials, p.length, p.passes = true, byDials, length, 0
 	p.began, p.until = now, now.Add(length)
 	p.timer = time.AfterFunc(length, m.ejectionOver)
 }
@@ -156,7 +173,7 @@ func (m *Member) ejectionOver() {
 		p.timer.Reset(p.until.Sub(now))
 		return
 	}
-	p.active, p.early = false, 0
+	p.active, p.early, p.proven = false, 0, now
 	m.gate.Restore(Cause{
 		Source: SourceDial,
 		Reason: fmt.Sprintf("ejection of %v is over, on trial", p.until.Sub(p.began)),
@@ -164,14 +181,14 @@ func (m *Member) ejectionOver() {
 	})
 }
 
-// clear ends an ejection or a trial because probes have proven the backend well, and with
-// it all that dials and sessions had told before. The caller holds mu.
+// clear ends an ejection or a trial because the backend has proven to be well, and with it
+// all that dials and sessions had told before. The caller holds mu.
 func (m *Member) clear(c Cause) {
 	wasActive := m.passive.active
 	if wasActive {
 		m.passive.timer.Stop()
 	}
-	m.passive = passive{}
+	m.passive = passive{proven: time.Now()}
 	if wasActive {
 		m.gate.Restore(c)
 	}

@@ -17,7 +17,7 @@ func TestFirstFailedDialEjectsForTheConfiguredTime(t *testing.T) {
 		g := newGate()
 		b := newMonitor(t, config()).Add(nil, g)
 		pass(time.Second)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(5*time.Second - 1)
 		if !g.isEjected() {
 			t.Error("restored before the time was over")
@@ -42,14 +42,14 @@ func TestOnlyFailedDialsInARowEject(t *testing.T) {
 		g := newGate()
 		b := newMonitor(t, cfg).Add(nil, g)
 		for range 10 {
-			b.DialFailed(refused)
-			b.DialFailed(refused)
-			b.DialOK()
+			b.DialFailed(time.Now(), refused)
+			b.DialFailed(time.Now(), refused)
+			b.DialOK(time.Now())
 		}
 		g.expect(t)
-		b.DialFailed(refused)
-		b.DialFailed(refused)
-		b.DialFailed("no answer within 3s")
+		b.DialFailed(time.Now(), refused)
+		b.DialFailed(time.Now(), refused)
+		b.DialFailed(time.Now(), "no answer within 3s")
 		g.expect(t, "0s eject: no answer within 3s (3 failed in a row), ejected for 5s")
 	})
 }
@@ -60,13 +60,13 @@ func TestEjectionDoublesWhileEveryTrialFailsUpToAMinute(t *testing.T) {
 		cfg.Failures = 3
 		g := newGate()
 		b := newMonitor(t, cfg).Add(nil, g)
-		b.DialFailed(refused)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
+		b.DialFailed(time.Now(), refused)
 		var want []string
 		at := time.Duration(0)
 		for i, seconds := range []time.Duration{5, 10, 20, 40, 60, 60} {
 			length := seconds * time.Second
-			b.DialFailed(refused) // on trial one is enough
+			b.DialFailed(time.Now(), refused) // on trial one is enough
 			want = append(want,
 				fmt.Sprintf("%v eject: connection refused (%d failed in a row), ejected for %v", at, i+3, length),
 				fmt.Sprintf("%v restore: ejection of %v is over, on trial", at+length, length))
@@ -83,17 +83,17 @@ func TestDialThatSucceedsOnTrialEndsTheDoubling(t *testing.T) {
 		cfg.Failures = 2
 		g := newGate()
 		b := newMonitor(t, cfg).Add(nil, g)
-		b.DialFailed(refused)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
+		b.DialFailed(time.Now(), refused)
 		pass(5 * time.Second)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(10 * time.Second)
-		b.DialOK()
-		b.DialFailed(refused) // off trial, one is not enough any more
+		b.DialOK(time.Now())
+		b.DialFailed(time.Now(), refused) // off trial, one is not enough any more
 		if g.isEjected() {
 			t.Error("ejected by one failure after the trial had ended well")
 		}
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		if got := g.told(); !strings.HasSuffix(got[len(got)-1], "ejected for 5s") {
 			t.Errorf("told %q, want the first time of 5s again", got)
 		}
@@ -104,17 +104,17 @@ func TestLateResultsOfDialsDuringAnEjectionChangeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		b := newMonitor(t, config()).Add(nil, g)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(4 * time.Second)
 		for range 20 {
-			b.DialFailed(refused)
+			b.DialFailed(time.Now(), refused)
 		}
-		b.DialOK() // begun before the ejection, too
+		b.DialOK(time.Now().Add(-time.Hour)) // begun before the ejection, too
 		if g.asked != 21 {
 			t.Errorf("the gate was asked %d times, want for every failure", g.asked)
 		}
 		pass(time.Second)
-		b.DialFailed(refused) // the late success was no trial
+		b.DialFailed(time.Now(), refused) // the late success was no trial
 		g.expect(t,
 			"0s eject: connection refused (1 failed in a row), ejected for 5s",
 			"5s restore: ejection of 5s is over, on trial",
@@ -131,7 +131,7 @@ func TestLastUsableBackendIsTriedAgainByTheNextFailure(t *testing.T) {
 		g.refuse(true)
 		b := newMonitor(t, cfg).Add(nil, g)
 		for range 4 {
-			b.DialFailed(refused)
+			b.DialFailed(time.Now(), refused)
 		}
 		if g.asked != 3 {
 			t.Errorf("asked %d times for 4 failures and a threshold of 2, want 3", g.asked)
@@ -139,7 +139,7 @@ func TestLastUsableBackendIsTriedAgainByTheNextFailure(t *testing.T) {
 		pass(time.Hour)
 		g.expect(t) // no time runs for an ejection that was refused
 		g.refuse(false)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(5 * time.Second)
 		g.expect(t,
 			"1h0m0s eject: connection refused (5 failed in a row), ejected for 5s",
@@ -152,15 +152,15 @@ func TestEjectionLiftedByThePoolIsMadeAgainByTheNextFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		b := newMonitor(t, config()).Add(nil, g)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(time.Second)
 		g.refuse(true) // the others went down
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(time.Second)
 		g.refuse(false) // they are back
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(3 * time.Second)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		g.expect(t,
 			"0s eject: connection refused (1 failed in a row), ejected for 5s",
 			"2s eject: connection refused (3 failed in a row), ejected for 5s",
@@ -185,7 +185,7 @@ func TestBackendStaysEjectedWhileItsProbesFail(t *testing.T) {
 		}}
 		b := newMonitor(t, cfg).Add(p, g)
 		pass(cfg.Interval)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(7*time.Second + 14*time.Second + 28*time.Second + 56*time.Second + 59*time.Second)
 		g.expect(t,
 			"0s up: first probe passed",
@@ -217,7 +217,7 @@ func TestTimeOfAnEjectionProlongedByProbesIsExact(t *testing.T) {
 			return nil
 		}}
 		b := newMonitor(t, cfg).Add(p, g)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		// The probe at one hour at the latest passes; by then it is 5, 15, 35, 75, 135 s
 		// and so on, always a minute more.
 		pass(time.Hour)
@@ -250,10 +250,10 @@ func TestPassedProbesEndAnEjectionAtOnceAndTheDoubling(t *testing.T) {
 		pass(20 * time.Second)
 		ejected := time.Since(g.born)
 		before := len(p.began())
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(5 * time.Second)
 		restored := p.began()[before+1].Sub(g.born)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		got := g.told()
 		want := []string{
 			"0s up: first probe passed",
@@ -278,7 +278,7 @@ func TestProbeThatBeganBeforeTheEjectionProvesNothing(t *testing.T) {
 			return nil
 		}}, g)
 		pass(500 * time.Millisecond)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(500 * time.Millisecond)
 		if !g.isEjected() {
 			t.Error("restored by a probe that began before the dial failed")
@@ -298,14 +298,14 @@ func TestPassedProbesEndATrial(t *testing.T) {
 		g := newGate()
 		b := newMonitor(t, cfg).Add(&script{result: func(int) error { return nil }}, g)
 		pass(30 * time.Second)
-		b.DialFailed(refused)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
+		b.DialFailed(time.Now(), refused)
 		pass(time.Second)
 		if g.isEjected() {
 			t.Fatal("not on trial")
 		}
 		pass(30 * time.Second)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		if g.isEjected() {
 			t.Error("one failed dial ejected a backend that its probes had proven well")
 		}
@@ -325,7 +325,7 @@ func TestRiseOfAnEjectedBackendIsToldOnceInOrder(t *testing.T) {
 		}}
 		b := newMonitor(t, cfg).Add(p, g)
 		pass(time.Second)
-		b.DialFailed(refused)
+		b.DialFailed(time.Now(), refused)
 		pass(40 * time.Second)
 		up := p.began()[6].Sub(g.born)
 		g.expect(t,
@@ -352,7 +352,7 @@ func TestRiseEndsAnEjectionThatBeganAfterItsFirstPass(t *testing.T) {
 		for len(p.began()) < 2 {
 			pass(10 * time.Millisecond)
 		}
-		b.DialFailed(refused) // after the first pass; the next one makes it rise
+		b.DialFailed(time.Now(), refused) // after the first pass; the next one makes it rise
 		pass(4 * time.Second)
 		got := g.told()
 		if len(got) != 4 || !strings.HasSuffix(got[2], "restore: 2 probes in a row passed") ||
@@ -367,12 +367,12 @@ func TestFiveSessionsEndedAtOnceInARowEject(t *testing.T) {
 		g := newGate()
 		b := newMonitor(t, config()).Add(nil, g)
 		for range 4 {
-			b.DialOK() // does not reset the count, every such session begins with one
+			b.DialOK(time.Now()) // does not reset the count, every such session begins with one
 			b.EndedAtOnce()
 		}
 		b.Answered()
 		for range 4 {
-			b.DialOK()
+			b.DialOK(time.Now())
 			b.EndedAtOnce()
 		}
 		g.expect(t)
@@ -380,7 +380,7 @@ func TestFiveSessionsEndedAtOnceInARowEject(t *testing.T) {
 		b.EndedAtOnce() // late, of a session that began before
 		pass(5 * time.Second)
 		for range 4 {
-			b.DialOK()
+			b.DialOK(time.Now())
 			b.EndedAtOnce()
 		}
 		g.expect(t,
@@ -421,10 +421,10 @@ func TestPassiveEjectionCanBeTurnedOff(t *testing.T) {
 				g := newGate()
 				b := newMonitor(t, cfg).Add(nil, g)
 				for range 100 {
-					b.DialFailed(refused)
+					b.DialFailed(time.Now(), refused)
 					b.EndedAtOnce()
 				}
-				b.DialOK()
+				b.DialOK(time.Now())
 				b.Answered()
 				g.expect(t)
 				if g.asked != 0 {
@@ -439,20 +439,51 @@ func TestNothingToResetCostsNoLockAndNoAllocation(t *testing.T) {
 	b := newMonitor(t, config()).Add(nil, newGate())
 	b.mu.Lock() // whoever needs it now would hang
 	defer b.mu.Unlock()
-	if n := testing.AllocsPerRun(100, func() { b.DialOK(); b.Answered() }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { b.DialOK(time.Now()); b.Answered() }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-func TestDialsDuringAnEjectionCostNoLock(t *testing.T) {
-	// The pool may have lifted the ejection of the last usable backend: all clients then
-	// come through here.
+func TestADialThatSucceedsDuringAnEjectionForFailedDialsEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newMonitor(t, config()).Add(nil, newGate())
-		b.DialFailed(refused)
-		b.DialOK()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.DialOK()
+		g := newGate()
+		b := newMonitor(t, config()).Add(nil, g)
+		b.DialFailed(time.Now(), refused)
+		pass(time.Second)
+		b.DialOK(time.Now())
+		pass(time.Minute)
+		g.expect(t, "0s eject: connection refused (1 failed in a row), ejected for 5s", "1s restore: a dial succeeded")
+	})
+}
+
+func TestADialThatSucceedsProvesNothingAgainstSessionsThatEndedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		b := newMonitor(t, config()).Add(nil, g)
+		for range earlyEnds {
+			b.EndedAtOnce()
+		}
+		pass(time.Second)
+		b.DialOK(time.Now()) // each of those sessions began with one
+		if !g.isEjected() {
+			t.Error("restored")
+		}
+	})
+}
+
+func TestADialFromBeforeTheProofIsNoNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		b := newMonitor(t, config()).Add(nil, g)
+		slow := time.Now()
+		pass(time.Second)
+		b.DialFailed(time.Now(), refused)
+		pass(time.Second)
+		b.DialOK(time.Now())
+		pass(time.Second)
+		b.DialFailed(slow, "no answer within 3s")
+		if g.isEjected() {
+			t.Error("ejected by a dial that began before one that succeeded")
+		}
 	})
 }

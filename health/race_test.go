@@ -44,7 +44,7 @@ func TestTwoHundredDialsFailingAtOnceEjectOnce(t *testing.T) {
 	b := newMonitor(t, config()).Add(nil, g)
 	var dials sync.WaitGroup
 	for range 200 {
-		dials.Go(func() { b.DialFailed(refused) })
+		dials.Go(func() { b.DialFailed(time.Now(), refused) })
 	}
 	dials.Wait()
 	b.mu.Lock()
@@ -74,9 +74,9 @@ func TestEverythingAtOnceWithStopAndClose(t *testing.T) {
 		for range 4 {
 			work.Go(func() {
 				for range 200 {
-					b.DialFailed(refused)
+					b.DialFailed(time.Now(), refused)
 					b.EndedAtOnce()
-					b.DialOK()
+					b.DialOK(time.Now())
 					b.Answered()
 				}
 				if i%2 == 0 {

@@ -80,12 +80,25 @@ func (t Target) dialReason(ctx context.Context, err error) error {
 		return reworded{"accept queue is full", err}
 	}
 	reason := plain(ctx, err)
-	for _, ours := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, ours) {
-			return reworded{reason.Error(), errors.Join(ErrNoVerdict, err)}
-		}
+	if ours(err) {
+		return reworded{reason.Error(), errors.Join(ErrNoVerdict, err)}
 	}
 	return reason
+}
+
+// ours says whether a dial failed for want of something on this side: descriptors, ports,
+// memory, or a resolver that can be asked.
+func ours(err error) bool {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return !dns.IsNotFound && !dns.IsTimeout
+	}
+	for _, want := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL} {
+		if errors.Is(err, want) {
+			return true
+		}
+	}
+	return false
 }
 
 // toItself says whether conn's two ends are the same socket.

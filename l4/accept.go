@@ -134,19 +134,13 @@ func (s *Service) accepted(c net.Conn) {
 		s.log.Error("not a stream of bytes", "service", s.cfg.Name, "client", c.RemoteAddr().String())
 		return
 	}
-	if !reserve(&s.active, s.cfg.MaxConnections) {
-		s.refuse(conn, relay.LimitConnections)
-		return
-	}
 	if !s.cfg.Descriptors.take(perSession) {
-		s.active.Add(-1)
 		s.refuse(conn, relay.Descriptors)
 		return
 	}
 	sess, ok := s.begin(conn)
 	if !ok {
 		s.cfg.Descriptors.give(perSession)
-		s.active.Add(-1)
 		abort(conn)
 		return
 	}

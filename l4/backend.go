@@ -22,13 +22,12 @@ var healthNames = [...]string{"unknown", "up", "down"}
 func (h Health) String() string { return healthNames[h] }
 
 // Observer hears what sessions learn of a backend. Its methods are called on the
-// path of every session: they must be quick and must not call back into the pool's
-// writers from within Gate calls of their own.
+// path of every session and must be quick. They may change the pool.
 type Observer interface {
-	DialOK()                  // a dial succeeded
-	DialFailed(reason string) // one failed, by the backend's fault as far as can be told
-	Answered()                // a session brought at least one byte from it
-	EndedAtOnce()             // it ended a fresh session without a byte
+	DialOK(began time.Time)                    // a dial succeeded
+	DialFailed(began time.Time, reason string) // one failed, by the backend's fault as far as can be told
+	Answered()                                 // a session brought at least one byte from it
+	EndedAtOnce()                              // it ended a fresh session without a byte
 }
 
 // Backend is one member of a Pool: an identity that never changes, and counters that
@@ -45,10 +44,24 @@ type Backend struct {
 	moved   [2]atomic.Int64 // payload of ended sessions, by relay.Direction
 
 	// Guarded by the pool's mutex.
-	health  Health
-	ejected bool
-	reason  string
-	since   time.Time
+	health          Health
+	ejected         bool
+	probed, dialled note // the newest change of health, and of ejected
+}
+
+// note is why something changed, and when.
+type note struct {
+	reason string
+	since  time.Time
+}
+
+// why returns the note on what keeps b out of use, or else the newest. With the pool's
+// mutex held.
+func (b *Backend) why() note {
+	if b.health != Down && (b.ejected || b.dialled.since.After(b.probed.since)) {
+		return b.dialled
+	}
+	return b.probed
 }
 
 // Name returns the backend's name, unique in its pool.
@@ -70,10 +83,10 @@ func (b *Backend) hear() Observer {
 
 type deaf struct{}
 
-func (deaf) DialOK()           {}
-func (deaf) DialFailed(string) {}
-func (deaf) Answered()         {}
-func (deaf) EndedAtOnce()      {}
+func (deaf) DialOK(time.Time)             {}
+func (deaf) DialFailed(time.Time, string) {}
+func (deaf) Answered()                    {}
+func (deaf) EndedAtOnce()                 {}
 
 // take reserves a session on b; false if b is full.
 func (b *Backend) take() bool { return reserve(&b.active, b.cfg.MaxConnections) }

@@ -150,11 +150,11 @@ type hears struct {
 	failed               []string
 }
 
-func (h *hears) DialOK()      { h.ok.Add(1) }
-func (h *hears) Answered()    { h.answered.Add(1) }
-func (h *hears) EndedAtOnce() { h.atOnce.Add(1) }
+func (h *hears) DialOK(time.Time) { h.ok.Add(1) }
+func (h *hears) Answered()        { h.answered.Add(1) }
+func (h *hears) EndedAtOnce()     { h.atOnce.Add(1) }
 
-func (h *hears) DialFailed(reason string) {
+func (h *hears) DialFailed(_ time.Time, reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed = append(h.failed, reason)

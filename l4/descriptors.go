@@ -44,11 +44,16 @@ func (d *Descriptors) Sessions() int64 {
 }
 
 func (d *Descriptors) take(n int64) bool {
-	if d == nil || d.used.Add(n) <= d.budget {
-		return true
+	for d != nil {
+		now := d.used.Load()
+		if now+n > d.budget {
+			return false
+		}
+		if d.used.CompareAndSwap(now, now+n) {
+			return true
+		}
 	}
-	d.used.Add(-n)
-	return false
+	return true
 }
 
 func (d *Descriptors) give(n int64) {

@@ -20,7 +20,8 @@ const (
 	dialUnreachable             // no route to it
 	dialReset                   // it accepted and reset at once, before the session began
 	dialSelf                    // nothing listens there: the connection met itself
-	dialName                    // its name did not resolve
+	dialName                    // its name does not exist, or nobody answered what it is
+	dialResolver                // its name could not be asked for
 	dialDescriptors             // this process is out of descriptors
 	dialPorts                   // this machine is out of ports towards it
 	dialCancelled               // the session or the service was ended meanwhile
@@ -30,26 +31,28 @@ const (
 )
 
 var dialFailureNames = [numDialFailures]string{
-	"refused", "timeout", "unreachable", "reset", "self", "name", "descriptors", "ports", "cancelled", "other",
+	"refused", "timeout", "unreachable", "reset", "self", "name", "resolver", "descriptors", "ports", "cancelled", "other",
 }
 
 func (f dialFailure) String() string { return dialFailureNames[f] }
 
 // ours tells whether the failure says nothing of the backend.
 func (f dialFailure) ours() bool {
-	return f == dialDescriptors || f == dialPorts || f == dialCancelled
+	return f == dialResolver || f == dialDescriptors || f == dialPorts || f == dialCancelled
 }
 
 // dialFault is a failed dial.
 type dialFault struct {
-	kind dialFailure
-	text string
+	kind  dialFailure
+	text  string
+	began time.Time
 }
 
 var errSelf = errors.New("l4: connected to itself: nothing listens there")
 
 // dial connects to b and sends it the PROXY header, if one is to be sent.
 func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, *dialFault) {
+	began := time.Now()
 	conn, err := s.connectTo(b)
 	if err == nil {
 		if err = s.sendHeader(conn, sess); err != nil {
@@ -57,17 +60,19 @@ func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, *dialFault) {
 		}
 	}
 	if err == nil {
-		b.hear().DialOK()
+		b.hear().DialOK(began)
 		return conn, nil
 	}
-	return nil, s.faultOf(err)
+	f := s.faultOf(err)
+	f.began = began
+	return nil, f
 }
 
 // blame counts a failed dial to b, and tells b's observer unless it says nothing of b.
 func (b *Backend) blame(f *dialFault) {
 	b.failed[f.kind].Add(1)
 	if !f.kind.ours() {
-		b.hear().DialFailed(f.text)
+		b.hear().DialFailed(f.began, f.text)
 	}
 }
 
@@ -125,7 +130,9 @@ func (s *Service) faultOf(err error) *dialFault {
 		f.kind = dialCancelled
 	case errors.Is(err, errSelf):
 		f.kind = dialSelf
-	case errors.As(err, &dns):
+	case errors.As(err, &dns) && !dns.IsNotFound && !dns.IsTimeout:
+		f.kind, f.text = dialResolver, dns.Error()
+	case dns != nil:
 		f.kind, f.text = dialName, dns.Error()
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
 		f.kind = dialRefused

@@ -41,6 +41,7 @@ func TestFailedDialsAreClassified(t *testing.T) {
 		{sys(syscall.EACCES), dialOther, false, syscall.EACCES.Error()},
 		{errors.New("strange"), dialOther, false, "strange"},
 		// This machine's own failures.
+		{wrap(&net.DNSError{Err: "too many open files", Name: "db.test", IsTemporary: true}), dialResolver, true, "lookup db.test: too many open files"},
 		{sys(syscall.EADDRNOTAVAIL), dialPorts, true, syscall.EADDRNOTAVAIL.Error()},
 		{wrap(os.NewSyscallError("socket", syscall.EMFILE)), dialDescriptors, true, syscall.EMFILE.Error()},
 		{wrap(os.NewSyscallError("socket", syscall.ENFILE)), dialDescriptors, true, syscall.ENFILE.Error()},

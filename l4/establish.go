@@ -66,6 +66,10 @@ func (sess *Session) admit() relay.End {
 	if contains(s.cfg.Deny, a) || len(s.cfg.Allow) > 0 && !contains(s.cfg.Allow, a) {
 		return relay.End{Who: relay.Sluice, Why: relay.Denied}
 	}
+	if !reserve(&s.admitted, s.cfg.MaxConnections) {
+		return relay.End{Who: relay.Sluice, Why: relay.LimitConnections}
+	}
+	sess.admitted = true
 	if s.cfg.MaxPerSource > 0 && a.IsValid() {
 		source := sourceOf(a)
 		if !s.sources.enter(source, s.cfg.MaxPerSource) {
@@ -93,7 +97,7 @@ func (sess *Session) connect() relay.End {
 		conn, fault := s.dial(sess, b)
 		if fault == nil {
 			b.total.Add(1)
-			s.pool.recovered()
+			s.pool.accepted()
 			sess.relay.Backend = conn
 			return relay.End{}
 		}
@@ -132,6 +136,6 @@ func (sess *Session) noBackend(why relay.Why) relay.End {
 		why = relay.ConnectFailed
 		sess.svc.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble)
 	}
-	sess.svc.pool.refused.Add(1)
+	sess.svc.pool.refuse()
 	return relay.End{Who: relay.Sluice, Why: why}
 }

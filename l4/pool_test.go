@@ -38,10 +38,14 @@ func plain(n int) []BackendConfig {
 	return all
 }
 
-// shape describes the pool's view: a tier a word, backends in it joined by +.
+// shape describes the pool's view: a tier a word, backends in it joined by +; ejected
+// ones are left out.
 func (p *Pool) shape() string {
 	var tiers []string
 	for _, t := range p.view.Load().tiers {
+		if t.ejected {
+			continue
+		}
 		var names []string
 		for _, b := range t.backends {
 			names = append(names, b.Name())
@@ -49,6 +53,13 @@ func (p *Pool) shape() string {
 		tiers = append(tiers, strings.Join(names, "+"))
 	}
 	return strings.Join(tiers, " ")
+}
+
+// buildNow makes the view, whatever the budget says.
+func (p *Pool) buildNow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.build()
 }
 
 // pick chooses a backend and gives it back at once.
@@ -103,8 +114,8 @@ func TestTiersGoByPriorityThenUpBeforeUnknown(t *testing.T) {
 				t.Errorf("tiers %q, want %q", got, c.want)
 			}
 			usable := len(strings.FieldsFunc(c.want, func(r rune) bool { return r == '+' || r == ' ' }))
-			if v := p.view.Load(); v.usable != usable || v.total != len(b) {
-				t.Errorf("%d of %d usable, want %d of %d", v.usable, v.total, usable, len(b))
+			if total := p.view.Load().total; p.usable != usable || total != len(b) {
+				t.Errorf("%d of %d usable, want %d of %d", p.usable, total, usable, len(b))
 			}
 		})
 	}
@@ -208,10 +219,13 @@ func TestHashedClientsStayWhenAnotherBackendGoesAndReturns(t *testing.T) {
 					}
 					return all
 				}
+				p.buildNow()
 				before := homes()
 				c.out(p, b[2])
+				p.buildNow()
 				during := homes()
 				c.in(p, b[2])
+				p.buildNow()
 				after := homes()
 				moved, heirs := 0, make(map[string]bool)
 				for i := range before {

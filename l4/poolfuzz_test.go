@@ -25,7 +25,8 @@ func FuzzPool(f *testing.F) {
 			told[b.Name()] = "unknown"
 		}
 		for _, change := range changes {
-			before := p.view.Load().usable
+			before := p.usable
+			p.debt = 0 // each change is to be seen at once
 			apply(p, b[int(change>>4)%len(b)], change&0xf)
 			for _, msg := range []string{"backend up", "backend down", "backend still down"} {
 				for _, l := range j.of(msg) {
@@ -38,7 +39,7 @@ func FuzzPool(f *testing.F) {
 			outages := len(j.of("no usable backend"))
 			j.said()
 			checkView(t, p)
-			if after := p.view.Load().usable; (outages == 1) != (before > 0 && after == 0) {
+			if after := p.usable; (outages == 1) != (before > 0 && after == 0) {
 				t.Fatalf("%d usable, then %d, and %d outages told", before, after, outages)
 			}
 		}
@@ -78,27 +79,30 @@ func checkView(t *testing.T, p *Pool) {
 	if eligible > 0 && usable == 0 {
 		t.Fatal("all are ejected")
 	}
-	if v.usable != usable || v.total != len(p.backends) {
-		t.Fatalf("the view has %d of %d usable, there are %d of %d", v.usable, v.total, usable, len(p.backends))
+	if p.usable != usable || v.total != len(p.backends) {
+		t.Fatalf("the pool has %d of %d usable, there are %d of %d", p.usable, v.total, usable, len(p.backends))
 	}
 	for i, tier := range v.tiers {
 		for _, b := range tier.backends {
-			if !b.usable() || b.health != tier.health || b.cfg.Priority != tier.priority {
+			if !b.eligible() || b.ejected != tier.ejected || b.health != tier.health || b.cfg.Priority != tier.priority {
 				t.Fatalf("%s, %s, is in the tier of %s", b.Name(), b.status(), tier.health)
 			}
-			usable--
+			eligible--
 		}
 		if i > 0 && !slices.IsSortedFunc(v.tiers[i-1:i+1], byUse) {
 			t.Fatalf("tiers %q", p.shape())
 		}
 	}
-	if usable != 0 {
-		t.Fatalf("%d are in no tier", usable)
+	if eligible != 0 {
+		t.Fatalf("%d are in no tier", eligible)
 	}
 }
 
 // byUse compares tiers: negative if a is used before b.
 func byUse(a, b tier) int {
+	if a.ejected != b.ejected {
+		return map[bool]int{false: -1, true: 1}[a.ejected]
+	}
 	if a.priority != b.priority {
 		return a.priority - b.priority
 	}

@@ -20,11 +20,12 @@ type Service struct {
 	ctx    context.Context // ends when remaining sessions are to be killed: cancels dials
 	cancel context.CancelFunc
 
-	active  atomic.Int64 // sessions reserved
-	sources sources
-	ended   [relay.NumWhy]atomic.Int64
-	turned  [relay.NumWhy]throttle
-	tuneErr sync.Once
+	active   atomic.Int64 // sessions begun
+	admitted atomic.Int64 // those of them that count towards the limit
+	sources  sources
+	ended    [relay.NumWhy]atomic.Int64
+	turned   [relay.NumWhy]throttle
+	tuneErr  sync.Once
 
 	stopping  chan struct{}  // closed when the listeners are: ends the pauses of Serve
 	accepting sync.WaitGroup // Serve calls
@@ -119,6 +120,7 @@ func (s *Service) Shutdown(ctx context.Context) (forced int) {
 		<-drained
 	}
 	s.stopThrottles()
+	s.pool.close()
 	s.cancel()
 	return forced
 }

@@ -19,12 +19,13 @@ type Session struct {
 	relay relay.Session
 	svc   *Service
 
-	peer    string         // the socket's peer, for the log when it has no IP address
-	client  netip.AddrPort // whom the session is for: the PROXY header's source or the peer; invalid over Unix sockets
-	local   netip.AddrPort // the address the client connected to
-	source  netip.Addr     // what a limit by source counts it under, once counted
-	start   time.Time
-	relayed time.Time // when the relay took over; zero until then
+	peer     string         // the socket's peer, for the log when it has no IP address
+	client   netip.AddrPort // whom the session is for: the PROXY header's source or the peer; invalid over Unix sockets
+	local    netip.AddrPort // the address the client connected to
+	admitted bool           // counts towards the limit of connections
+	source   netip.Addr     // what a limit by source counts it under, once counted
+	start    time.Time
+	relayed  time.Time // when the relay took over; zero until then
 
 	backend  *Backend // reserved or connected; nil between
 	tried    []*Backend
@@ -36,8 +37,8 @@ type Session struct {
 	killed relay.End
 }
 
-// begin makes the record of an accepted connection, for which a service connection
-// and descriptors have been reserved. It returns false when the service is closing.
+// begin makes the record of an accepted connection, for which descriptors have been
+// reserved. It returns false when the service is closing.
 func (s *Service) begin(c relay.Conn) (*Session, bool) {
 	sess := &Session{svc: s, start: time.Now(), client: addrPort(c.RemoteAddr()), local: addrPort(c.LocalAddr())}
 	sess.relay = relay.Session{Client: c, Limits: s.cfg.Limits, Owner: sess}
@@ -50,6 +51,7 @@ func (s *Service) begin(c relay.Conn) (*Session, bool) {
 		return nil, false
 	}
 	s.sessions[sess] = struct{}{}
+	s.active.Add(1)
 	s.running.Add(1)
 	return sess, true
 }
@@ -121,6 +123,9 @@ func (sess *Session) finish(e relay.End) {
 
 	if sess.backend != nil {
 		sess.backend.give()
+	}
+	if sess.admitted {
+		s.admitted.Add(-1)
 	}
 	s.sources.leave(sess.source)
 	s.active.Add(-1)

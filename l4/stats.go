@@ -95,7 +95,7 @@ func (sess *Session) relaying() *Backend {
 func (b *Backend) stats() BackendStats {
 	st := BackendStats{
 		Name: b.cfg.Name, Address: b.cfg.Address, Weight: b.cfg.Weight, Priority: b.cfg.Priority,
-		Health: b.health, Ejected: b.ejected, Usable: b.usable(), Reason: b.reason, Since: b.since,
+		Health: b.health, Ejected: b.ejected, Usable: b.usable(), Reason: b.why().reason, Since: b.why().since,
 		Sessions: b.active.Load(), Total: b.total.Load(), Retries: b.retries.Load(),
 		DialFailures: make(map[string]int64),
 	}

@@ -11,13 +11,13 @@ import (
 
 // view is a pool at one instant: immutable.
 type view struct {
-	tiers  []tier // in the order of use
-	usable int
-	total  int // backends, usable or not
+	tiers []tier // in the order of use
+	total int    // backends, usable or not
 }
 
 // tier is a set of backends that are as good as each other.
 type tier struct {
+	ejected  bool // the last resort of clients whom all others have failed
 	priority int
 	health   Health
 	backends []*Backend
@@ -63,18 +63,26 @@ func (t *tier) indexes(of []*Backend) *picker.Set {
 	return set
 }
 
-// tiersOf sorts usable backends into tiers; within one they keep their order.
-func tiersOf(usable []*Backend) []tier {
+// tiersOf sorts backends into tiers; within one they keep their order.
+func tiersOf(backends []*Backend) []tier {
 	var tiers []tier
-	for _, b := range usable {
-		i := slices.IndexFunc(tiers, func(t tier) bool { return t.priority == b.cfg.Priority && t.health == b.health })
+	for _, b := range backends {
+		i := slices.IndexFunc(tiers, func(t tier) bool {
+			return t.ejected == b.ejected && t.priority == b.cfg.Priority && t.health == b.health
+		})
 		if i < 0 {
 			i = len(tiers)
-			tiers = append(tiers, tier{priority: b.cfg.Priority, health: b.health})
+			tiers = append(tiers, tier{ejected: b.ejected, priority: b.cfg.Priority, health: b.health})
 		}
 		tiers[i].backends = append(tiers[i].backends, b)
 	}
 	slices.SortFunc(tiers, func(a, b tier) int {
+		switch {
+		case a.ejected != b.ejected && a.ejected:
+			return 1
+		case a.ejected != b.ejected:
+			return -1
+		}
 		// Up is greater than Unknown, and better.
 		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(b.health, a.health))
 	})
