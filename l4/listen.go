@@ -31,7 +31,35 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("l4: %w", withoutAddress(err))
 	}
+	if u, ok := ln.(*net.UnixListener); ok {
+		return ownSocket(u, addr), nil
+	}
 	return ln, nil
+}
+
+// unixListener removes its socket's file when it is closed, unless another process has
+// put its own in the place meanwhile.
+type unixListener struct {
+	*net.UnixListener
+	path string
+	file os.FileInfo
+}
+
+func ownSocket(ln *net.UnixListener, path string) net.Listener {
+	file, err := os.Lstat(path)
+	if err != nil { // an abstract name, or gone already
+		return ln
+	}
+	ln.SetUnlinkOnClose(false)
+	return &unixListener{ln, path, file}
+}
+
+func (u *unixListener) Close() error {
+	err := u.UnixListener.Close()
+	if now, statErr := os.Lstat(u.path); err == nil && statErr == nil && os.SameFile(now, u.file) {
+		os.Remove(u.path)
+	}
+	return err
 }
 
 // withoutAddress takes package net's wrapping off: it names the address that the

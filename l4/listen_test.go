@@ -160,3 +160,26 @@ func TestABurstOfConnectsIsServed(t *testing.T) {
 		t.Errorf("ended: %v", r.Stats().Ended)
 	}
 }
+
+func TestASocketFileOfAnotherProcessIsLeftAlone(t *testing.T) {
+	path := t.TempDir() + "/s"
+	first, err := Listen(t.Context(), "unix:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil { // by somebody, who then starts another one
+		t.Fatal(err)
+	}
+	second, err := Listen(t.Context(), "unix:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the second's file went with the first: %v", err)
+	}
+	second.Close()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the second's file is still there: %v", err)
+	}
+}

@@ -26,12 +26,16 @@ func newRunCommand() *cobra.Command {
 		Example: `  sluice run -c sluice.yaml
   sluice run --listen :8080 --balance least-conn --check http 10.0.0.1:80 10.0.0.2:80`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			signals := make(chan os.Signal, 8)
+			signal.Notify(signals, handledSignals()...)
+			defer signal.Stop(signals)
+			ignoreBrokenPipes()
 			flags.Backends = args
 			file, err := runConfig(cmd, path, flags)
 			if err != nil {
 				return err
 			}
-			return runFile(cmd.Context(), file, cmd.ErrOrStderr())
+			return runFile(cmd.Context(), file, signals, cmd.ErrOrStderr())
 		},
 	}
 	fileFlag(cmd, &path)
@@ -60,7 +64,7 @@ func runConfig(cmd *cobra.Command, path string, flags config.Flags) (config.File
 }
 
 // runFile runs until a signal or the end of ctx.
-func runFile(ctx context.Context, file config.File, stderr io.Writer) error {
+func runFile(ctx context.Context, file config.File, signals <-chan os.Signal, stderr io.Writer) error {
 	direct := newLog(file.Log, stderr)
 	queue := newLogQueue(stderr, func(n int64) { direct.Warn("log records dropped", "records", n) })
 	defer queue.Close(lastWords)
@@ -69,10 +73,6 @@ func runFile(ctx context.Context, file config.File, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, handledSignals()...)
-	defer signal.Stop(signals)
-	ignoreBrokenPipes()
 	log.Info("starting", "version", version(), "pid", os.Getpid(), "services", len(file.Services))
 	if err := a.Start(ctx); err != nil {
 		return err

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,6 +30,9 @@ type App struct {
 // validation lets pass and a package below does not.
 func New(file config.File, log *slog.Logger) (*App, error) {
 	limits := limitsFor(file, descriptorLimit())
+	if limits.tight {
+		log.Warn("descriptor limit is low", "limit", limits.descriptors.Limit(), "sessions", limits.descriptors.Sessions())
+	}
 	a := &App{file: file, log: log, engine: &relay.Portable{MaxPipes: limits.pipes}}
 	for _, c := range file.Services {
 		s, err := newService(c, file.Log.Sessions, a.engine, limits.descriptors, log)
@@ -64,7 +68,7 @@ func (a *App) Start(ctx context.Context) error {
 }
 
 func (a *App) serve(s *service, ln net.Listener) {
-	if err := s.l4.Serve(ln); err != l4.ErrServiceClosed {
+	if err := s.l4.Serve(ln); !errors.Is(err, l4.ErrServiceClosed) {
 		a.log.Error("listener lost", "service", s.cfg.Name, "address", listenAddress(ln.Addr()), "error", err)
 	}
 }

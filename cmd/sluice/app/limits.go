@@ -1,6 +1,8 @@
 package app
 
 import (
+	"runtime"
+
 	"github.com/sluicelb/sluice/cmd/sluice/config"
 	"github.com/sluicelb/sluice/l4"
 )
@@ -12,23 +14,28 @@ const ownDescriptors = 8
 // limits is how the process's descriptors are shared out.
 type limits struct {
 	descriptors *l4.Descriptors
-	pipes       int // for bulk transfers
+	pipes       int  // for bulk transfers
+	tight       bool // sessions and probes may get into each other's way
 }
 
 // limitsFor shares out a descriptor limit; zero or less is none. Sessions get what is
 // left when the process, its listeners (two each), a probe in flight for each backend,
-// and an eighth for pipes have been set aside, but at least half.
+// and an eighth for pipes have been set aside, but at least half: then tight is set. Of
+// the pipes some are left to the standard library, which keeps a few for each processor.
 func limitsFor(file config.File, limit int) limits {
 	if limit <= 0 {
 		return limits{descriptors: l4.NewDescriptors(0, 0)}
 	}
-	pipes := max(limit/16, 1)
-	reserved := ownDescriptors + 2*pipes
+	reserved := ownDescriptors + limit/8
 	for _, s := range file.Services {
 		reserved += 2 * len(s.Listen)
 		if s.Check.Type != "none" {
 			reserved += len(s.Backends)
 		}
 	}
-	return limits{l4.NewDescriptors(limit, min(reserved, limit/2)), pipes}
+	return limits{
+		descriptors: l4.NewDescriptors(limit, min(reserved, limit/2)),
+		pipes:       max(limit/16-2*runtime.GOMAXPROCS(0), 1),
+		tight:       reserved > limit/2,
+	}
 }

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,5 +73,29 @@ func TestTypesOfChecksMakeTheirProbers(t *testing.T) {
 		if p, err := newProber(s, config.Backend{Address: "10.0.0.1:80"}); err != nil || (p != nil) != want {
 			t.Errorf("%s: prober %v, error %v", typ, p, err)
 		}
+	}
+}
+
+// What `sluice check` lets pass, `sluice run` must take.
+func TestChecksThatAreValidInAFileMakeProbers(t *testing.T) {
+	made := 0
+	for _, key := range []string{"path", "host", "method", "status"} {
+		for _, value := range []string{
+			"/", "/a?b=c", "/%41", "/%zz", "/%", "/a#b", "//x", "/ü", "a/b", "a", "a.b:80", "[::1]:80", "[::1", "[", ":80", "a:b:c", "a@b", "a?b", "a#b",
+			"ex{ample", "127.0.0.1", "a%41", "GET", "M-SEARCH", "200", "200-299,404", "-", "1", "é", "",
+		} {
+			text := fmt.Sprintf("services: [{name: a, listen: '127.0.0.1:0', backends: ['127.0.0.1:1'], check: {type: http, %s: %q}}]", key, value)
+			file, err := config.Parse("f", []byte(text))
+			if err != nil {
+				continue
+			}
+			made++
+			if _, err := New(file, slog.New(slog.DiscardHandler)); err != nil {
+				t.Errorf("%s: %q passes the check of the file, then: %v", key, value, err)
+			}
+		}
+	}
+	if made < 15 {
+		t.Errorf("only %d of the files were valid", made)
 	}
 }

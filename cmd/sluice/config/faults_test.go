@@ -175,9 +175,9 @@ f:2:105: port: 65536 is out of range; allowed: 0 to 65535
 f:2:118: path: not for type tcp; it is for type http
 f:2:128: user: not for type tcp; it is for type redis, postgres, mysql`},
 	{"http check", "services:\n  - " + one + "check: {type: http, path: x, method: G T, host: 'a b', status: 99, tls: {ca: testdata/none.pem, server_name: ' ', insecure: 1}}}\n", `
-f:2:72: path: "x" is not allowed; a path starts with / and has no spaces, write other characters as %XX
+f:2:72: path: "x" is not allowed; a path starts with / and has no spaces and no #, write other characters as %XX
 f:2:83: method: "G T" is not an HTTP method; write it like GET or HEAD
-f:2:94: host: "a b" is not a host name
+f:2:94: host: "a b" is not allowed; a host is a name or an address, with or without a port
 f:2:109: status: "99" is not a list of status codes; write codes from 100 to 599 like "200", "200-399" or "200-299,401"
 f:2:123: ca: "testdata/none.pem" cannot be read: no such file or directory
 f:2:155: server_name: " " is not a host name

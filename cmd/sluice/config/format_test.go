@@ -30,7 +30,7 @@ const full = `
 log: {level: debug, format: text, sessions: off}
 shutdown_timeout: 1h30m
 defaults:
-  check: {type: http, method: HEAD, path: "/on?q=#1", host: yes, status: 200, tls: {ca: testdata/ca.pem, insecure: true}}
+  check: {type: http, method: HEAD, path: "/on?q=%231", host: yes, status: 200, tls: {ca: testdata/ca.pem, insecure: true}}
 services:
   - name: "on"
     listen: [":1", "127.0.0.1:0", "[fe80::1%lo]:9", "unix:/run/a b.sock", ":0"]
@@ -193,7 +193,7 @@ func TestParseFillsEveryField(t *testing.T) {
 		Timeouts: Timeouts{Idle: time.Hour, HalfClose: 90 * time.Second, User: time.Millisecond},
 		Check: Check{
 			Type: "http", Interval: 2 * time.Second, Timeout: time.Second, Rise: 2, Fall: 3,
-			Method: "HEAD", Path: "/on?q=#1", Host: "yes", Status: "200", TLS: &TLS{CA: "testdata/ca.pem", Insecure: true},
+			Method: "HEAD", Path: "/on?q=%231", Host: "yes", Status: "200", TLS: &TLS{CA: "testdata/ca.pem", Insecure: true},
 		},
 		Passive: Passive{Eject: time.Minute},
 		OnDown:  "keep",

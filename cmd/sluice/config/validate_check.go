@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"os"
 	"regexp/syntax"
 	"slices"
@@ -16,6 +17,9 @@ import (
 )
 
 var checkTypes = []string{"tcp", "http", "redis", "postgres", "mysql", "send-expect", "none"}
+
+// hostCharacters are those of a Host header.
+const hostCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:[]"
 
 // leastInterval keeps probes from following each other without a pause.
 const leastInterval = time.Millisecond
@@ -77,14 +81,26 @@ func (v *validator) checkHTTP(path string, c *Check) {
 	if c.Method == "" || strings.Trim(c.Method, tokenChars) != "" {
 		v.fault(join(path, "method"), "%s is not an HTTP method; write it like GET or HEAD", quote(c.Method))
 	}
-	if !strings.HasPrefix(c.Path, "/") || !graphic(c.Path) {
-		v.fault(join(path, "path"), "%s is not allowed; a path starts with / and has no spaces, write other characters as %%XX", quote(c.Path))
+	if !isPath(c.Path) {
+		v.fault(join(path, "path"), "%s is not allowed; a path starts with / and has no spaces and no #, write other characters as %%XX", quote(c.Path))
 	}
-	if !graphic(c.Host) {
-		v.fault(join(path, "host"), "%s is not a host name", quote(c.Host))
+	if !isHost(c.Host) {
+		v.fault(join(path, "host"), "%s is not allowed; a host is a name or an address, with or without a port", quote(c.Host))
 	}
 	_, err := parseStatus(c.Status)
 	v.err(join(path, "status"), err)
+}
+
+// isPath tells whether s is a request's path, with a query or without.
+func isPath(s string) bool {
+	_, err := url.ParseRequestURI(s)
+	return err == nil && strings.HasPrefix(s, "/") && graphic(s) && !strings.Contains(s, "#")
+}
+
+// isHost tells whether s can be a Host header; "" leaves it to the backend's address.
+func isHost(s string) bool {
+	u, err := url.Parse("http://" + s)
+	return s == "" || err == nil && u.Hostname() != "" && strings.Trim(s, hostCharacters) == ""
 }
 
 // tokenChars are the characters of a token, RFC 9110 section 5.6.2.
