@@ -48,7 +48,10 @@ func TestAnUploadGoesOnAfterTheBackendsEnd(t *testing.T) {
 		r := serve(t, Config{}, backend(t, func(c relay.Conn) {
 			c.Write([]byte("hello"))
 			c.CloseWrite()
-			b, _ := io.ReadAll(c)
+			b, err := io.ReadAll(c)
+			if err != nil { // an orderly end is not to become a reset
+				t.Errorf("the upload ended with %v", err)
+			}
 			got <- len(b)
 		}).config("b"))
 		c := r.connect()

@@ -207,7 +207,6 @@ func TestNoUsableBackendIsSaidAgainAfterARecovery(t *testing.T) {
 	}
 }
 
-// C30
 func TestDeadBackendIsReportedOnceWithItsReason(t *testing.T) {
 	t.Parallel()
 	list, addrs := greeters(t, 2)
@@ -259,23 +258,40 @@ func TestEveryBackendIsTriedOnceBeforeAClientIsRefused(t *testing.T) {
 func TestBurstDuringADeathEndsForEveryClient(t *testing.T) {
 	t.Parallel()
 	list, addrs := greeters(t, 3)
-	_, addr := start(t, noCheck, addrs...)
-	var lost atomic.Int64
+	s, addr := start(t, noCheck, addrs...)
 	each(t, 300, func(i int) error {
 		if i == 100 {
 			list[0].Close()
 		}
-		name, err := parts.Who("", addr)
+		_, err := parts.Who("", addr)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
 			return fmt.Errorf("client %d hangs", i)
 		}
-		if err != nil || !strings.HasPrefix(name, "b") {
-			lost.Add(1) // it was on b1 before its greeting
-		}
 		return nil
 	})
-	if n := lost.Load(); n > 60 {
-		t.Errorf("%d of 300 clients were lost with one of three backends", n)
+	for _, r := range s.Log.All(parts.Match{Msg: "session"}) {
+		if r.Get("backend") != "b1" && !strings.Contains(r.Raw, `"why":"eof"`) {
+			t.Errorf("lost although its backend lives: %s", r.Raw)
+		}
+	}
+}
+
+// C81: who accepts and resets again and again is taken out.
+func TestBackendThatResetsEverySessionIsEjected(t *testing.T) {
+	t.Parallel()
+	b1, b2 := parts.Serve(t, parts.Reset), parts.Serve(t, parts.Greet("b2"))
+	s, addr := start(t, noCheck, b1.Addr, b2.Addr)
+	for range 30 {
+		_, _ = parts.Who("", addr)
+	}
+	r := s.Log.Await(t, parts.Patience, 1, parts.Match{Msg: "backend down", Fields: parts.Fields{"backend": "b1", "source": "dial"}})
+	if !strings.Contains(r.Get("reason"), "at once") {
+		t.Errorf("the reason is not that it ends sessions at once: %s", r.Raw)
+	}
+	for range 10 {
+		if name := whoNow(t, "", addr); name != "b2" {
+			t.Errorf("%s served", name)
+		}
 	}
 }

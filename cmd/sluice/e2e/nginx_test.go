@@ -115,7 +115,7 @@ func wasOn(t *testing.T, s *parts.Sluice, e exchange, backend string) bool {
 	return r.Get("backend") == backend
 }
 
-// A backend that answers to SIGSTOP with silence: its kernel still accepts, only the HTTP check can tell.
+// C30: a backend that answers to SIGSTOP with silence: its kernel still accepts, only the HTTP check can tell.
 func TestFrozenNginxIsTakenOut(t *testing.T) {
 	frozen, fine := parts.NginxHTTP(t, "b1", false), parts.NginxHTTP(t, "b2", false)
 	s, addr := start(t, "check: {type: http, path: /, interval: 500ms, timeout: 300ms, fall: 2, rise: 2}",
