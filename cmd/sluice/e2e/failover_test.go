@@ -280,7 +280,11 @@ func TestBurstDuringADeathEndsForEveryClient(t *testing.T) {
 // C81: who accepts and resets again and again is taken out.
 func TestBackendThatResetsEverySessionIsEjected(t *testing.T) {
 	t.Parallel()
-	b1, b2 := parts.Serve(t, parts.Reset), parts.Serve(t, parts.Greet("b2"))
+	late := func(c net.Conn) { // so that it is not the dial that sees it
+		parts.Pause(10 * time.Millisecond)
+		parts.Reset(c)
+	}
+	b1, b2 := parts.Serve(t, late), parts.Serve(t, parts.Greet("b2"))
 	s, addr := start(t, noCheck, b1.Addr, b2.Addr)
 	for range 30 {
 		_, _ = parts.Who("", addr)
