@@ -90,6 +90,7 @@ func (e *scripted) Start(s *relay.Session) {
 	go func() {
 		s.Client.Close()
 		s.Backend.Close()
+		s.NoteEnd()
 		s.Owner.RelayEnded(e.end)
 	}()
 }

@@ -107,3 +107,30 @@ func TestDeniedClientsDoNotUseUpTheLimitOfConnections(t *testing.T) {
 	r.expectTurnedAway()
 	r.awaitEnded(relay.LimitConnections, 1)
 }
+
+// The backend's end counts from when it came, however long the client takes to close.
+func TestASlowClientDoesNotHideThatItsBackendEndedAtOnce(t *testing.T) {
+	r := serve(t, Config{}, backend(t, func(relay.Conn) {}).config("b"))
+	heard := observe(r.backends[0])
+	c := r.connect()
+	expectDrain(t, c, "", "eof")
+	late := time.NewTimer(2 * atOnce)
+	defer late.Stop()
+	<-late.C
+	c.Close()
+	eventually(t, "the end", func() bool { return heard.atOnce.Load() == 1 })
+}
+
+// Junk that a server ends the connection for is no evidence against it.
+func TestAnEndInOrderAfterBytesOfTheClientIsNoneAtOnce(t *testing.T) {
+	r := serve(t, Config{}, backend(t, func(c relay.Conn) { read(t, c, 4) }).config("b"))
+	heard := observe(r.backends[0])
+	c := r.connect()
+	send(t, c, "junk")
+	expectDrain(t, c, "", "eof")
+	c.Close()
+	r.log.await(t, "session", 1)
+	if n := heard.atOnce.Load(); n != 0 {
+		t.Errorf("%d ends at once", n)
+	}
+}

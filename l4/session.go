@@ -99,14 +99,20 @@ func (sess *Session) turnAway(e relay.End) {
 
 // RelayEnded implements relay.Owner.
 func (sess *Session) RelayEnded(e relay.End) {
-	b := sess.backend
-	switch {
+	switch b := sess.backend; {
 	case sess.relay.Moved(relay.ToClient) > 0:
 		b.hear().Answered()
-	case e.Who == relay.Backend && time.Since(sess.relayed) < atOnce:
+	case sess.endedAtOnce(e):
 		b.hear().EndedAtOnce()
 	}
 	sess.finish(e)
+}
+
+// endedAtOnce tells whether the backend ended the session as soon as it had it. An end in
+// order after bytes of the client does not count: what a client sends may deserve it.
+func (sess *Session) endedAtOnce(e relay.End) bool {
+	return e.Who == relay.Backend && (e.Why == relay.Reset || sess.relay.Moved(relay.ToBackend) == 0) &&
+		sess.relay.FirstEnd().Sub(sess.relayed) < atOnce
 }
 
 // finish gives back everything the session held, counts it and logs it. It is the

@@ -93,8 +93,10 @@ func (p *pump) bulk() bool {
 }
 
 // splice is bulk through a pipe. The read deadline takes effect only between two
-// fillings of the pipe, never with bytes in it.
+// fillings of the pipe, never with bytes in it. None is left behind: it would wake
+// linger.
 func (p *pump) splice(to io.ReaderFrom) bool {
+	defer p.src.conn.SetReadDeadline(time.Time{})
 	for {
 		p.src.conn.SetReadDeadline(time.Now().Add(p.r.tick()))
 		p.limited = io.LimitedReader{R: p.src.conn, N: spliceChunk}
@@ -109,7 +111,6 @@ func (p *pump) splice(to io.ReaderFrom) bool {
 			return false
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			if n < largeBuffer {
-				p.src.conn.SetReadDeadline(time.Time{})
 				return true
 			}
 		case dead(p.dst.conn) && pendingError(p.dst.conn) == nil: // consumed: it was the write that failed
@@ -158,6 +159,7 @@ func (p *pump) sourceEnded(err error) {
 
 // passEnd tells dst's peer that no more will come.
 func (p *pump) passEnd() {
+	p.r.s.NoteEnd()
 	p.r.first.CompareAndSwap(0, uint32(p.src.who))
 	p.dst.shut.Store(true)
 	p.dst.conn.CloseWrite() // fails only if the peer has reset it, which the other pump sees

@@ -52,7 +52,8 @@ type Session struct {
 	Owner   Owner
 
 	moved [2]atomic.Int64
-	run   *run // the portable engine's; nil under another
+	ended atomic.Int64 // Unix nanoseconds; see FirstEnd
+	run   *run         // the portable engine's; nil under another
 }
 
 // Owner hears of a session's end.
@@ -64,6 +65,22 @@ type Owner interface {
 // Moved returns the payload bytes delivered to the peer's socket so far. It may be
 // called at any time and never falls.
 func (s *Session) Moved(d Direction) int64 { return s.moved[d].Load() }
+
+// FirstEnd returns when a direction first ended, in whatever way; the zero time before.
+func (s *Session) FirstEnd() time.Time {
+	if ns := s.ended.Load(); ns != 0 {
+		return time.Unix(0, ns)
+	}
+	return time.Time{}
+}
+
+// NoteEnd is for engines: a direction ends now, in whatever way. Only the first call
+// counts.
+func (s *Session) NoteEnd() {
+	if s.ended.Load() == 0 {
+		s.ended.CompareAndSwap(0, time.Now().UnixNano())
+	}
+}
 
 // Engine drives sessions. Its methods may be called from any goroutine.
 type Engine interface {

@@ -54,6 +54,7 @@ func (r *run) count(d Direction, n int64) {
 
 // conclude settles how the session ends, unless that is settled already.
 func (r *run) conclude(e End) bool {
+	r.s.NoteEnd()
 	return r.end.CompareAndSwap(0, uint32(e.Who)<<8|uint32(e.Why))
 }
 
@@ -140,8 +141,13 @@ func (r *run) letThrough(l *leg, blind time.Duration) {
 			last = n
 			r.touch()
 		}
-		time.Sleep(min(max(time.Since(began)/pauseShare, firstPause), lastPause))
+		time.Sleep(pauseAfter(time.Since(began)))
 	}
+}
+
+// pauseAfter returns when letThrough is to ask again after it has waited for so long.
+func pauseAfter(waited time.Duration) time.Duration {
+	return min(max(waited/pauseShare, firstPause), lastPause)
 }
 
 // cut closes both connections as the settled end demands, which wakes whoever waits

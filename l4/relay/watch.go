@@ -14,9 +14,9 @@ type watchdog struct {
 	began  time.Time    // what active counts from
 	active atomic.Int64 // nanoseconds after began at which a byte last moved
 
-	mu    sync.Mutex // guards the rest
-	timer *time.Timer
-	over  bool   // the session has ended: no timer may be armed any more
+	mu     sync.Mutex // guards the rest
+	timer  *time.Timer
+	over   bool // the session has ended: no timer may be armed any more
 	queued bool // a peer had bytes to acknowledge at the last look
 }
 

@@ -40,23 +40,52 @@ func (r *run) patrol() time.Duration {
 // notes a leg that has died. It tells whether the peer of a lifted leg has stopped
 // answering. With the watchdog's mutex held.
 func (r *run) inspect(l *leg) (silent bool) {
-	user := r.s.Limits.User
 	w, known := windowOf(l.conn)
 	l.moved, l.acked, l.queued = w.acked != l.acked, w.acked, w.queued
-	stalled := l.queued && !l.moved
 	switch {
 	case !known:
+		return false
 	case w.dead:
 		if l.bury() {
 			r.touch()
 		}
-	case user <= 0:
-	case stalled && l.lifted:
-		return w.unanswered > unansweredOK && w.silent >= user
-	case stalled && (w.closed || w.silent < user/patrolShare):
+		return false
+	}
+	user := r.s.Limits.User
+	switch w.remedy(user, l.queued && !l.moved, l.lifted) {
+	case lift:
 		l.lifted = setUserTimeout(l.conn, 0) == nil
-	case !stalled && l.lifted:
+	case restore:
 		l.lifted = setUserTimeout(l.conn, user) != nil
+	case giveUp:
+		return true
 	}
 	return false
+}
+
+// remedy is what is to be done about the user timeout of a leg.
+type remedy uint8
+
+const (
+	leave   remedy = iota
+	lift           // its peer takes nothing, but answers
+	restore        // its peer takes bytes again
+	giveUp         // its peer does not even answer
+)
+
+// remedy returns what the user timeout needs of a leg that is stalled (bytes are queued,
+// and none was acknowledged between the last two inspections) or not, and the timeout
+// of which is lifted or not.
+func (w window) remedy(user time.Duration, stalled, lifted bool) remedy {
+	switch {
+	case user <= 0:
+		return leave
+	case lifted && !stalled:
+		return restore
+	case lifted && w.unanswered > unansweredOK && w.silent >= user:
+		return giveUp
+	case !lifted && stalled && (w.closed || w.silent < user/patrolShare):
+		return lift
+	}
+	return leave
 }
