@@ -19,26 +19,26 @@ type testBackend struct {
 	ends  chan error // from serve: nil for an end of stream in order
 }
 
-// serveTCP starts a backend whose serve gets every connection, and returns its target.
+// serveTCP starts a backend whose serve gets every connection, and returns its endpoint.
 // Connections have a deadline, and are closed when serve returns.
-func serveTCP(t *testing.T, serve func(c net.Conn) error) (*testBackend, Target) {
+func serveTCP(t *testing.T, serve func(c net.Conn) error) (*testBackend, Endpoint) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveOn(t, ln, serve), Target{Network: "tcp", Address: ln.Addr().String()}
+	return serveOn(t, ln, serve), Endpoint{Network: "tcp", Address: ln.Addr().String()}
 }
 
 // serveUnix is serveTCP on a Unix socket.
-func serveUnix(t *testing.T, serve func(c net.Conn) error) (*testBackend, Target) {
+func serveUnix(t *testing.T, serve func(c net.Conn) error) (*testBackend, Endpoint) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	ln, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveOn(t, ln, serve), Target{Network: "unix", Address: path}
+	return serveOn(t, ln, serve), Endpoint{Network: "unix", Address: path}
 }
 
 func serveOn(t *testing.T, ln net.Listener, serve func(c net.Conn) error) *testBackend {

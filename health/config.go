@@ -12,7 +12,7 @@ const MaxEject = time.Minute
 // minInterval keeps a probe that ends at once from becoming a busy loop.
 const minInterval = time.Millisecond
 
-// ErrConfig is wrapped by every error about settings: a [Config], an [HTTP], a [Target],
+// ErrConfig is wrapped by every error about settings: a [Config], an [HTTP], an [Endpoint],
 // or a text given to [ParseStatus].
 var ErrConfig = errors.New("health: invalid setting")
 

@@ -33,5 +33,5 @@
 // wrong: the member publishes "there is something to reset" as a flag.
 //
 // The probers here need nothing but the standard library. Those which need a driver to log
-// in live in health/probe/<protocol> and connect through [Target.Dial].
+// in live in health/probe/<protocol> and connect through [Endpoint.Dial].
 package health

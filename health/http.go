@@ -26,7 +26,7 @@ const (
 type HTTP struct {
 	Method string // "" is GET
 	Path   string // with a query if need be; "" is /
-	// Host is the Host header; "" is the target's address, or localhost for a Unix socket.
+	// Host is the Host header; "" is the endpoint's address, or localhost for a Unix socket.
 	Host string
 	// Status is what passes; empty is 200-399. Redirects are not followed, 301 is an answer.
 	Status []StatusRange
@@ -40,18 +40,18 @@ type HTTP struct {
 // closes in the background, so neither "one deadline over everything" nor "nothing is left
 // once Probe returns" could be promised.
 type httpProber struct {
-	target  Target
-	request []byte        // the same for every probe, so it is written once
-	asked   *http.Request // decides how an answer is framed: none to HEAD has a body
-	status  []StatusRange
-	want    string
-	tls     *tls.Config
+	endpoint Endpoint
+	request  []byte        // the same for every probe, so it is written once
+	asked    *http.Request // decides how an answer is framed: none to HEAD has a body
+	status   []StatusRange
+	want     string
+	tls      *tls.Config
 }
 
 // NewHTTP returns a prober that makes one request over a connection of its own, with no
 // proxy from the environment. It passes if an answer with a wanted status arrives whole, or
 // as far as the first 64 KB of its body, before the deadline. Errors wrap [ErrConfig].
-func NewHTTP(t Target, h HTTP) (Prober, error) {
+func NewHTTP(t Endpoint, h HTTP) (Prober, error) {
 	host := h.Host
 	if host == "" {
 		host = t.Address
@@ -61,7 +61,7 @@ func NewHTTP(t Target, h HTTP) (Prober, error) {
 			return nil, fmt.Errorf("%w: address %q: want host:port", ErrConfig, host)
 		}
 	}
-	p := &httpProber{target: t, status: slices.Clone(h.Status)}
+	p := &httpProber{endpoint: t, status: slices.Clone(h.Status)}
 	if len(p.status) == 0 {
 		p.status = []StatusRange{{200, 399}}
 	}
@@ -118,7 +118,7 @@ func (p *httpProber) prepare(method, path, host string) error {
 }
 
 func (p *httpProber) Probe(ctx context.Context) error {
-	conn, err := p.target.Dial(ctx)
+	conn, err := p.endpoint.Dial(ctx)
 	if err != nil {
 		return err
 	}

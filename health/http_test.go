@@ -18,26 +18,26 @@ import (
 	"time"
 )
 
-func newHTTP(t *testing.T, target Target, h HTTP) Prober {
+func newHTTP(t *testing.T, endpoint Endpoint, h HTTP) Prober {
 	t.Helper()
-	p, err := NewHTTP(target, h)
+	p, err := NewHTTP(endpoint, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// site starts an HTTP server and returns its target.
-func site(t *testing.T, h http.HandlerFunc) Target {
+// site starts an HTTP server and returns its endpoint.
+func site(t *testing.T, h http.HandlerFunc) Endpoint {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return Target{Network: "tcp", Address: s.Listener.Addr().String()}
+	return Endpoint{Network: "tcp", Address: s.Listener.Addr().String()}
 }
 
 // answering starts a backend that reads one request, writes answer, and reads on to the
 // end of stream; or ends the stream after its answer, with then nil.
-func answering(t *testing.T, answer string, then func(net.Conn) error) (*testBackend, Target) {
+func answering(t *testing.T, answer string, then func(net.Conn) error) (*testBackend, Endpoint) {
 	t.Helper()
 	return serveTCP(t, func(c net.Conn) error {
 		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
@@ -73,7 +73,7 @@ func TestHTTPProbeJudgesTheStatus(t *testing.T) {
 		{599, "100-599", ""},
 	}
 	for _, tt := range tests {
-		target := site(t, func(w http.ResponseWriter, r *http.Request) {
+		endpoint := site(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(tt.status)
 		})
@@ -84,7 +84,7 @@ func TestHTTPProbeJudgesTheStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wantReason(t, probe(t, newHTTP(t, target, h), 5*time.Second), tt.reason)
+		wantReason(t, probe(t, newHTTP(t, endpoint, h), 5*time.Second), tt.reason)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestHTTPProbeAsksWhatItWasTold(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := make(chan *http.Request, 1)
-			target := site(t, func(w http.ResponseWriter, r *http.Request) { got <- r })
+			endpoint := site(t, func(w http.ResponseWriter, r *http.Request) { got <- r })
 			if tt.host == "" {
-				tt.host = target.Address
+				tt.host = endpoint.Address
 			}
-			wantReason(t, probe(t, newHTTP(t, target, tt.h), 5*time.Second), "")
+			wantReason(t, probe(t, newHTTP(t, endpoint, tt.h), 5*time.Second), "")
 			r := <-got
 			if r.Method != tt.method || r.RequestURI != tt.uri || r.Host != tt.host ||
 				r.Header.Get("Content-Length") != tt.length {
@@ -122,25 +122,25 @@ func TestHTTPProbeAsksWhatItWasTold(t *testing.T) {
 }
 
 func TestHTTPProbeThatCannotWorkIsRefused(t *testing.T) {
-	target := Target{Network: "tcp", Address: "127.0.0.1:80"}
+	endpoint := Endpoint{Network: "tcp", Address: "127.0.0.1:80"}
 	tests := []struct {
-		target Target
-		h      HTTP
+		endpoint Endpoint
+		h        HTTP
 	}{
-		{target, HTTP{Path: "health"}},
-		{target, HTTP{Path: "/a\nX-Smuggled: 1"}},
-		{target, HTTP{Path: "/%zz"}},
-		{target, HTTP{Method: "GET /"}},
-		{target, HTTP{Host: "a\r\nX-Smuggled: 1"}},
-		{target, HTTP{Host: "a b"}},
-		{target, HTTP{Status: []StatusRange{{399, 200}}}},
-		{target, HTTP{Status: []StatusRange{{200, 600}}}},
-		{target, HTTP{Status: []StatusRange{{}}}},
-		{Target{Network: "tcp", Address: "127.0.0.1"}, HTTP{}},
+		{endpoint, HTTP{Path: "health"}},
+		{endpoint, HTTP{Path: "/a\nX-Smuggled: 1"}},
+		{endpoint, HTTP{Path: "/%zz"}},
+		{endpoint, HTTP{Method: "GET /"}},
+		{endpoint, HTTP{Host: "a\r\nX-Smuggled: 1"}},
+		{endpoint, HTTP{Host: "a b"}},
+		{endpoint, HTTP{Status: []StatusRange{{399, 200}}}},
+		{endpoint, HTTP{Status: []StatusRange{{200, 600}}}},
+		{endpoint, HTTP{Status: []StatusRange{{}}}},
+		{Endpoint{Network: "tcp", Address: "127.0.0.1"}, HTTP{}},
 	}
 	for _, tt := range tests {
-		if p, err := NewHTTP(tt.target, tt.h); !errors.Is(err, ErrConfig) || p != nil {
-			t.Errorf("%+v of %q: %v, want ErrConfig", tt.h, tt.target.Address, err)
+		if p, err := NewHTTP(tt.endpoint, tt.h); !errors.Is(err, ErrConfig) || p != nil {
+			t.Errorf("%+v of %q: %v, want ErrConfig", tt.h, tt.endpoint.Address, err)
 		}
 	}
 }
@@ -170,23 +170,23 @@ func TestHTTPProbeNamesWhatIsWrongWithAnAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, target := answering(t, tt.answer, nil)
-			wantReason(t, probe(t, newHTTP(t, target, HTTP{}), 5*time.Second), tt.want)
+			_, endpoint := answering(t, tt.answer, nil)
+			wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{}), 5*time.Second), tt.want)
 		})
 	}
 }
 
 func TestHTTPProbeDoesNotWaitForTheEndOfStreamAfterAWholeAnswer(t *testing.T) {
-	b, target := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", readAll)
-	wantReason(t, probe(t, newHTTP(t, target, HTTP{}), 5*time.Second), "")
+	b, endpoint := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", readAll)
+	wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{}), 5*time.Second), "")
 	if err := b.end(t); err != nil {
 		t.Errorf("the backend read %v, want an end of stream", err)
 	}
 }
 
 func TestHTTPProbeOfABadStatusEndsInOrderToo(t *testing.T) {
-	b, target := answering(t, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", readAll)
-	wantReason(t, probe(t, newHTTP(t, target, HTTP{}), 5*time.Second), "http: status 503, want 200-399")
+	b, endpoint := answering(t, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", readAll)
+	wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{}), 5*time.Second), "http: status 503, want 200-399")
 	if err := b.end(t); err != nil {
 		t.Errorf("the backend read %v, want an end of stream", err)
 	}
@@ -220,32 +220,32 @@ func TestOneDeadlineHoldsForEveryPartOfAnAnswer(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, target := answering(t, tt.answer, tt.then)
-			wantReason(t, probe(t, newHTTP(t, target, HTTP{}), 500*time.Millisecond), tt.want)
+			_, endpoint := answering(t, tt.answer, tt.then)
+			wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{}), 500*time.Millisecond), tt.want)
 		})
 	}
 }
 
 func TestEndlessHeaderIsCutOff(t *testing.T) {
-	_, target := answering(t, "HTTP/1.1 200 OK\r\n", func(c net.Conn) error {
+	_, endpoint := answering(t, "HTTP/1.1 200 OK\r\n", func(c net.Conn) error {
 		for {
 			if _, err := io.WriteString(c, "X-More: yes\r\n"); err != nil {
 				return nil
 			}
 		}
 	})
-	wantReason(t, probe(t, newHTTP(t, target, HTTP{}), 30*time.Second), "http: header of the answer exceeds 64 KB")
+	wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{}), 30*time.Second), "http: header of the answer exceeds 64 KB")
 }
 
 func TestHTTPProbeFollowsNoRedirectAndAsksNoProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://"+deadAddress(t))
 	t.Setenv("http_proxy", "http://"+deadAddress(t))
 	visits := make(chan string, 10)
-	target := site(t, func(w http.ResponseWriter, r *http.Request) {
+	endpoint := site(t, func(w http.ResponseWriter, r *http.Request) {
 		visits <- r.URL.Path
 		http.Redirect(w, r, "/elsewhere", http.StatusFound)
 	})
-	wantReason(t, probe(t, newHTTP(t, target, HTTP{Host: "b1.example"}), 5*time.Second), "")
+	wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{Host: "b1.example"}), 5*time.Second), "")
 	if len(visits) != 1 || <-visits != "/" {
 		t.Error("the redirect was followed")
 	}
@@ -253,7 +253,7 @@ func TestHTTPProbeFollowsNoRedirectAndAsksNoProxy(t *testing.T) {
 
 func TestHTTPProbeOverAUnixSocket(t *testing.T) {
 	got := make(chan string, 1)
-	_, target := serveUnix(t, func(c net.Conn) error {
+	_, endpoint := serveUnix(t, func(c net.Conn) error {
 		r, err := http.ReadRequest(bufio.NewReader(c))
 		if err != nil {
 			return err
@@ -262,7 +262,7 @@ func TestHTTPProbeOverAUnixSocket(t *testing.T) {
 		_, err = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
 		return err
 	})
-	wantReason(t, probe(t, newHTTP(t, target, HTTP{}), 5*time.Second), "")
+	wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{}), 5*time.Second), "")
 	if host := <-got; host != "localhost" {
 		t.Errorf("asked for host %q, want localhost", host)
 	}
@@ -271,7 +271,7 @@ func TestHTTPProbeOverAUnixSocket(t *testing.T) {
 func TestPreambleArrivesBeforeTheRequest(t *testing.T) {
 	const header = "PROXY UNKNOWN\r\n"
 	got := make(chan string, 1)
-	_, target := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
 		r := bufio.NewReader(c)
 		line, _ := r.ReadString('\n')
 		got <- line
@@ -281,15 +281,15 @@ func TestPreambleArrivesBeforeTheRequest(t *testing.T) {
 		_, err := io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
 		return err
 	})
-	target.Preamble = []byte(header)
-	wantReason(t, probe(t, newHTTP(t, target, HTTP{}), 5*time.Second), "")
+	endpoint.Preamble = []byte(header)
+	wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{}), 5*time.Second), "")
 	if s := <-got; s != header {
 		t.Errorf("first line is %q, want %q", s, header)
 	}
 }
 
 func TestHTTPProbeOfADeadPortIsRefused(t *testing.T) {
-	p := newHTTP(t, Target{Network: "tcp", Address: deadAddress(t)}, HTTP{})
+	p := newHTTP(t, Endpoint{Network: "tcp", Address: deadAddress(t)}, HTTP{})
 	if err := probe(t, p, 5*time.Second); err == nil || !strings.HasPrefix(err.Error(), "connect: ") {
 		t.Errorf("probe says %v", err)
 	}
@@ -297,17 +297,17 @@ func TestHTTPProbeOfADeadPortIsRefused(t *testing.T) {
 
 func TestStoppedHTTPProbeReturns(t *testing.T) {
 	has := make(chan struct{})
-	_, target := answering(t, "", func(c net.Conn) error {
+	_, endpoint := answering(t, "", func(c net.Conn) error {
 		close(has)
 		return readAll(c)
 	})
-	if err := cancelled(t, newHTTP(t, target, HTTP{}), has); !errors.Is(err, context.Canceled) {
+	if err := cancelled(t, newHTTP(t, endpoint, HTTP{}), has); !errors.Is(err, context.Canceled) {
 		t.Errorf("probe says %v", err)
 	}
 }
 
 // secureSite starts an HTTPS server; its certificate is for example.com and 127.0.0.1.
-func secureSite(t *testing.T, h http.HandlerFunc) (*httptest.Server, Target) {
+func secureSite(t *testing.T, h http.HandlerFunc) (*httptest.Server, Endpoint) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -317,12 +317,12 @@ func secureSite(t *testing.T, h http.HandlerFunc) (*httptest.Server, Target) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, Target{Network: "tcp", Address: u.Host}
+	return s, Endpoint{Network: "tcp", Address: u.Host}
 }
 
 func TestHTTPSProbeChecksTheCertificate(t *testing.T) {
 	names := make(chan string, 10)
-	s, target := secureSite(t, func(w http.ResponseWriter, r *http.Request) { names <- r.TLS.ServerName })
+	s, endpoint := secureSite(t, func(w http.ResponseWriter, r *http.Request) { names <- r.TLS.ServerName })
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	tests := []struct {
@@ -341,7 +341,7 @@ func TestHTTPSProbeChecksTheCertificate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := probe(t, newHTTP(t, target, tt.h), 5*time.Second)
+			err := probe(t, newHTTP(t, endpoint, tt.h), 5*time.Second)
 			if tt.reason != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), tt.reason) {
 					t.Errorf("probe says %v, want %q", err, tt.reason)
@@ -358,8 +358,8 @@ func TestHTTPSProbeChecksTheCertificate(t *testing.T) {
 
 func TestHTTPSProbeLeavesTheCallersConfigAlone(t *testing.T) {
 	cfg := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}
-	_, target := secureSite(t, func(http.ResponseWriter, *http.Request) {})
-	wantReason(t, probe(t, newHTTP(t, target, HTTP{TLS: cfg}), 5*time.Second), "")
+	_, endpoint := secureSite(t, func(http.ResponseWriter, *http.Request) {})
+	wantReason(t, probe(t, newHTTP(t, endpoint, HTTP{TLS: cfg}), 5*time.Second), "")
 	if cfg.ServerName != "" || fmt.Sprint(cfg.NextProtos) != "[h2]" {
 		t.Errorf("the config became %q %v", cfg.ServerName, cfg.NextProtos)
 	}
@@ -368,7 +368,7 @@ func TestHTTPSProbeLeavesTheCallersConfigAlone(t *testing.T) {
 func TestHTTPSProbeEndsWithCloseNotifyAndEndOfStream(t *testing.T) {
 	s, _ := secureSite(t, func(http.ResponseWriter, *http.Request) {})
 	server := &tls.Config{Certificates: s.TLS.Certificates}
-	b, target := serveTCP(t, func(c net.Conn) error {
+	b, endpoint := serveTCP(t, func(c net.Conn) error {
 		secure := tls.Server(c, server)
 		if _, err := http.ReadRequest(bufio.NewReader(secure)); err != nil {
 			return err
@@ -381,7 +381,7 @@ func TestHTTPSProbeEndsWithCloseNotifyAndEndOfStream(t *testing.T) {
 		}
 		return readAll(c)
 	})
-	p := newHTTP(t, target, HTTP{TLS: &tls.Config{InsecureSkipVerify: true}})
+	p := newHTTP(t, endpoint, HTTP{TLS: &tls.Config{InsecureSkipVerify: true}})
 	for range 10 {
 		wantReason(t, probe(t, p, 5*time.Second), "")
 		if err := b.end(t); err != nil {

@@ -2,7 +2,7 @@ package health
 
 import "context"
 
-type tcpProber struct{ target Target }
+type tcpProber struct{ endpoint Endpoint }
 
 // TCP returns a prober that connects, sends the preamble if there is one, and says
 // goodbye. A connect that succeeds is a pass, so it proves that the kernel accepts for the
@@ -12,10 +12,10 @@ type tcpProber struct{ target Target }
 // quiet about that. PostgreSQL before 14 logs an incomplete startup packet for each, and
 // MySQL counts an aborted handshake, too many of which block the prober's address
 // (max_connect_errors): probe those with their own protocol.
-func TCP(t Target) Prober { return tcpProber{t} }
+func TCP(t Endpoint) Prober { return tcpProber{t} }
 
 func (p tcpProber) Probe(ctx context.Context) error {
-	conn, err := p.target.Dial(ctx)
+	conn, err := p.endpoint.Dial(ctx)
 	if err != nil {
 		return err
 	}

@@ -13,15 +13,15 @@ import (
 )
 
 // networks runs a test over TCP and over a Unix socket.
-func networks(t *testing.T, test func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Target))) {
+func networks(t *testing.T, test func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Endpoint))) {
 	t.Run("tcp", func(t *testing.T) { test(t, serveTCP) })
 	t.Run("unix", func(t *testing.T) { test(t, serveUnix) })
 }
 
 func TestTCPProbePassesAndEndsInOrder(t *testing.T) {
-	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Target)) {
-		b, target := serve(t, readAll)
-		p := TCP(target)
+	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Endpoint)) {
+		b, endpoint := serve(t, readAll)
+		p := TCP(endpoint)
 		for range 10 {
 			wantReason(t, probe(t, p, 5*time.Second), "")
 			if err := b.end(t); err != nil {
@@ -33,8 +33,8 @@ func TestTCPProbePassesAndEndsInOrder(t *testing.T) {
 
 func TestTCPProbeOfAGreetingBackendEndsWithoutAReset(t *testing.T) {
 	greeting := []byte(strings.Repeat("220 mail.example ESMTP\r\n", 100))
-	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Target)) {
-		b, target := serve(t, func(c net.Conn) error {
+	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Endpoint)) {
+		b, endpoint := serve(t, func(c net.Conn) error {
 			if _, err := c.Write(greeting); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func TestTCPProbeOfAGreetingBackendEndsWithoutAReset(t *testing.T) {
 			return err
 		})
 		for range 20 {
-			wantReason(t, probe(t, TCP(target), 5*time.Second), "")
+			wantReason(t, probe(t, TCP(endpoint), 5*time.Second), "")
 			if err := b.end(t); err != nil {
 				t.Fatalf("the backend saw %v, want an end of stream", err)
 			}
@@ -55,13 +55,13 @@ func TestTCPProbeOfAGreetingBackendEndsWithoutAReset(t *testing.T) {
 
 func TestTCPProbeDoesNotWaitLongForABackendThatNeverCloses(t *testing.T) {
 	release := make(chan struct{})
-	_, target := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
 		<-release
 		return nil
 	})
 	defer close(release)
 	begin := time.Now()
-	wantReason(t, probe(t, TCP(target), 30*time.Second), "")
+	wantReason(t, probe(t, TCP(endpoint), 30*time.Second), "")
 	if took := time.Since(begin); took < goodbyeTime || took > 5*time.Second {
 		t.Errorf("probe took %v, want about %v", took, goodbyeTime)
 	}
@@ -69,20 +69,20 @@ func TestTCPProbeDoesNotWaitLongForABackendThatNeverCloses(t *testing.T) {
 
 func TestTCPProbeIsAPassThoughTheDeadlineCutsItsGoodbye(t *testing.T) {
 	release := make(chan struct{})
-	_, target := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
 		<-release
 		return nil
 	})
 	defer close(release)
 	begin := time.Now()
-	wantReason(t, probe(t, TCP(target), 200*time.Millisecond), "")
+	wantReason(t, probe(t, TCP(endpoint), 200*time.Millisecond), "")
 	if took := time.Since(begin); took < 190*time.Millisecond {
 		t.Errorf("probe took %v, want until the deadline of 200ms", took)
 	}
 }
 
 func TestTCPProbeTakesNoEndlessGoodbye(t *testing.T) {
-	_, target := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
 		chunk := make([]byte, 32<<10)
 		for {
 			if _, err := c.Write(chunk); err != nil {
@@ -90,25 +90,25 @@ func TestTCPProbeTakesNoEndlessGoodbye(t *testing.T) {
 			}
 		}
 	})
-	wantReason(t, probe(t, TCP(target), 30*time.Second), "")
+	wantReason(t, probe(t, TCP(endpoint), 30*time.Second), "")
 }
 
 func TestTCPProbeIsAPassThoughTheBackendResets(t *testing.T) {
-	_, target := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
 		abort(c)
 		return nil
 	})
 	for range 20 {
 		// A reset that is faster than the probe may be seen as a failed connect by some
 		// systems; by Linux it is not.
-		if err := probe(t, TCP(target), 5*time.Second); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		if err := probe(t, TCP(endpoint), 5*time.Second); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 			t.Fatal(err)
 		}
 	}
 }
 
 func TestTCPProbeOfADeadPortIsRefused(t *testing.T) {
-	p := TCP(Target{Network: "tcp", Address: deadAddress(t)})
+	p := TCP(Endpoint{Network: "tcp", Address: deadAddress(t)})
 	err := probe(t, p, 5*time.Second)
 	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.HasPrefix(err.Error(), "connect: ") ||
 		strings.Contains(err.Error(), "127.0.0.1") {
@@ -118,35 +118,35 @@ func TestTCPProbeOfADeadPortIsRefused(t *testing.T) {
 
 func TestTCPProbeOfAMissingUnixSocketFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nothing")
-	err := probe(t, TCP(Target{Network: "unix", Address: path}), 5*time.Second)
+	err := probe(t, TCP(Endpoint{Network: "unix", Address: path}), 5*time.Second)
 	if err == nil || strings.Contains(err.Error(), path) || !strings.HasPrefix(err.Error(), "connect: ") {
 		t.Errorf("probe says %v", err)
 	}
 }
 
 func TestProbeOfAnAddressThatIsNoneFails(t *testing.T) {
-	for _, target := range []Target{
+	for _, endpoint := range []Endpoint{
 		{Network: "tcp", Address: "127.0.0.1"},
 		{Network: "tcp", Address: ""},
 		{Network: "carrier-pigeon", Address: "127.0.0.1:1"},
 	} {
-		if err := probe(t, TCP(target), 5*time.Second); err == nil || !strings.HasPrefix(err.Error(), "connect: ") {
-			t.Errorf("probe of %+v says %v", target, err)
+		if err := probe(t, TCP(endpoint), 5*time.Second); err == nil || !strings.HasPrefix(err.Error(), "connect: ") {
+			t.Errorf("probe of %+v says %v", endpoint, err)
 		}
 	}
 }
 
 func TestPreambleArrivesBeforeTheEndOfStream(t *testing.T) {
 	const header = "PROXY UNKNOWN\r\n"
-	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Target)) {
+	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Endpoint)) {
 		got := make(chan string, 1)
-		b, target := serve(t, func(c net.Conn) error {
+		b, endpoint := serve(t, func(c net.Conn) error {
 			all, err := io.ReadAll(c)
 			got <- string(all)
 			return err
 		})
-		target.Preamble = []byte(header)
-		wantReason(t, probe(t, TCP(target), 5*time.Second), "")
+		endpoint.Preamble = []byte(header)
+		wantReason(t, probe(t, TCP(endpoint), 5*time.Second), "")
 		if err := b.end(t); err != nil {
 			t.Error(err)
 		}
@@ -157,26 +157,26 @@ func TestPreambleArrivesBeforeTheEndOfStream(t *testing.T) {
 }
 
 func TestPreambleThatCannotBeSentFailsTheProbe(t *testing.T) {
-	_, target := serveTCP(t, readAll)
-	conn, err := target.Dial(t.Context())
+	_, endpoint := serveTCP(t, readAll)
+	conn, err := endpoint.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()
-	target.Preamble = []byte("PROXY UNKNOWN\r\n")
-	wantReason(t, target.open(t.Context(), conn), "preamble: use of closed network connection")
+	endpoint.Preamble = []byte("PROXY UNKNOWN\r\n")
+	wantReason(t, endpoint.open(t.Context(), conn), "preamble: use of closed network connection")
 }
 
 func TestStoppedTCPProbeReturnsDuringItsGoodbye(t *testing.T) {
 	has, release := make(chan struct{}), make(chan struct{})
-	_, target := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
 		close(has)
 		<-release
 		return nil
 	})
 	defer close(release)
 	// The backend may have the connection before the prober does.
-	if err := cancelled(t, TCP(target), has); err != nil && !errors.Is(err, context.Canceled) {
+	if err := cancelled(t, TCP(endpoint), has); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -227,7 +227,7 @@ func TestDialThatFailsForWantOfOurOwnIsNoVerdict(t *testing.T) {
 		syscall.EMFILE: true, syscall.ENFILE: true, syscall.ENOBUFS: true, syscall.ENOMEM: true,
 		syscall.ECONNREFUSED: false, syscall.ECONNRESET: false, syscall.EHOSTUNREACH: false,
 	} {
-		err := Target{Network: "tcp"}.dialReason(t.Context(), &net.OpError{Op: "dial", Net: "tcp", Err: errno})
+		err := Endpoint{Network: "tcp"}.dialReason(t.Context(), &net.OpError{Op: "dial", Net: "tcp", Err: errno})
 		if errors.Is(err, ErrNoVerdict) != ours || !errors.Is(err, errno) {
 			t.Errorf("%v became %v, want it ours: %v", errno, err, ours)
 		}

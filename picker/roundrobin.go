@@ -9,7 +9,7 @@ const maxCycle = 1 << 16
 // roundRobin takes turns by smooth weighted round-robin: in each step every
 // backend gains its weight, the one with the most is taken and pays the sum of
 // all. Turns of a heavy backend are spread over the cycle instead of following
-// one another. The order is the one of nginx's default upstream.
+// one another. The order is nginx's.
 type roundRobin struct {
 	cycle   []uint32 // indexes of the backends, one for each turn
 	weights []uint16

@@ -16,35 +16,35 @@ import (
 
 // newProber makes the active check of a service's backend; nil where there is none.
 func newProber(c config.Service, b config.Backend) (health.Prober, error) {
-	target := targetOf(c, b)
+	endpoint := endpointOf(c, b)
 	switch c.Check.Type {
 	case "none":
 		return nil, nil
 	case "tcp":
-		return health.TCP(target), nil
+		return health.TCP(endpoint), nil
 	case "http":
-		return newHTTP(c.Check, target)
+		return newHTTP(c.Check, endpoint)
 	}
 	return nil, fmt.Errorf("check type %q is not supported", c.Check.Type)
 }
 
-// targetOf returns where a backend is probed. On its own port a probe begins as a
+// endpointOf returns where a backend is probed. On its own port a probe begins as a
 // session does, with a PROXY header if sessions send one.
-func targetOf(c config.Service, b config.Backend) health.Target {
+func endpointOf(c config.Service, b config.Backend) health.Endpoint {
 	if path, ok := strings.CutPrefix(b.Address, "unix:"); ok {
-		return health.Target{Network: "unix", Address: path, Preamble: l4.ProbeHeader(sendVersion(c))}
+		return health.Endpoint{Network: "unix", Address: path, Preamble: l4.ProbeHeader(sendVersion(c))}
 	}
 	if c.Check.Port == 0 {
-		return health.Target{Network: "tcp", Address: b.Address, Preamble: l4.ProbeHeader(sendVersion(c))}
+		return health.Endpoint{Network: "tcp", Address: b.Address, Preamble: l4.ProbeHeader(sendVersion(c))}
 	}
 	host, _, err := net.SplitHostPort(b.Address)
 	if err != nil { // not after the file's validation
 		host = b.Address
 	}
-	return health.Target{Network: "tcp", Address: net.JoinHostPort(host, strconv.Itoa(c.Check.Port))}
+	return health.Endpoint{Network: "tcp", Address: net.JoinHostPort(host, strconv.Itoa(c.Check.Port))}
 }
 
-func newHTTP(c config.Check, target health.Target) (health.Prober, error) {
+func newHTTP(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
 	h := health.HTTP{Method: c.Method, Path: c.Path, Host: c.Host}
 	var err error
 	if h.Status, err = health.ParseStatus(c.Status); err != nil {
@@ -55,7 +55,7 @@ func newHTTP(c config.Check, target health.Target) (health.Prober, error) {
 			return nil, err
 		}
 	}
-	return health.NewHTTP(target, h)
+	return health.NewHTTP(endpoint, h)
 }
 
 func tlsConfig(c config.TLS) (*tls.Config, error) {

@@ -30,9 +30,9 @@ func TestProbesFollowTheHeaderThatSessionsSend(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := config.Defaults()
 			s.ProxyProtocol.Send, s.Check.Port = c.send, c.port
-			got := targetOf(s, config.Backend{Address: c.address})
+			got := endpointOf(s, config.Backend{Address: c.address})
 			if got.Network != c.wantNetwork || got.Address != c.want || string(got.Preamble) != string(l4.ProbeHeader(c.header)) {
-				t.Errorf("target %+v, want %s %s with header version %d", got, c.wantNetwork, c.want, c.header)
+				t.Errorf("endpoint %+v, want %s %s with header version %d", got, c.wantNetwork, c.want, c.header)
 			}
 		})
 	}

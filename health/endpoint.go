@@ -23,8 +23,8 @@ const (
 // sent to it, and keeps the backend from binding its port again.
 var errItself = errors.New("connected to itself: nothing listens there")
 
-// Target is where a probe connects.
-type Target struct {
+// Endpoint is where a probe connects.
+type Endpoint struct {
 	// Network is "tcp", "tcp4", "tcp6" with Address host:port, or "unix" with a path.
 	Network, Address string
 	// Preamble is sent right after the connect, before everything else: a PROXY header
@@ -36,7 +36,7 @@ type Target struct {
 // that long), never to itself, and with the preamble sent. Errors name the stage and the
 // cause, without the address, and wrap [ErrNoVerdict] where the want is ours. Name lookup
 // included, the context's deadline holds.
-func (t Target) Dial(ctx context.Context) (net.Conn, error) {
+func (t Endpoint) Dial(ctx context.Context) (net.Conn, error) {
 	// The dialer has a guard against connections to itself: it closes and tries again, twice.
 	// That close in order would leave the backend's port in TIME_WAIT and so blocked for a
 	// minute. Hence a close is a reset until the dial is over.
@@ -53,7 +53,7 @@ func (t Target) Dial(ctx context.Context) (net.Conn, error) {
 }
 
 // open makes a fresh connection ready for the probe, or closes it.
-func (t Target) open(ctx context.Context, conn net.Conn) error {
+func (t Endpoint) open(ctx context.Context, conn net.Conn) error {
 	if toItself(conn) {
 		abort(conn)
 		return errItself
@@ -73,7 +73,7 @@ func (t Target) open(ctx context.Context, conn net.Conn) error {
 }
 
 // dialReason words why a dial failed.
-func (t Target) dialReason(ctx context.Context, err error) error {
+func (t Endpoint) dialReason(ctx context.Context, err error) error {
 	// A TCP dial to a full accept queue waits; one to a Unix socket fails at once, with
 	// the error of a call that would block.
 	if t.Network == "unix" && errors.Is(err, syscall.EAGAIN) {

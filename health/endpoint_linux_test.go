@@ -49,7 +49,7 @@ func wantFree(t *testing.T, addr string) {
 func TestConnectionToItselfIsSeenAndLeavesThePortFree(t *testing.T) {
 	for range 5 {
 		conn, addr := dialItself(t, net.Dialer{})
-		wantReason(t, Target{}.open(t.Context(), conn), "connected to itself: nothing listens there")
+		wantReason(t, Endpoint{}.open(t.Context(), conn), "connected to itself: nothing listens there")
 		wantFree(t, addr)
 	}
 }
@@ -61,9 +61,9 @@ func TestConnectionToItselfThatTheDialerClosesLeavesThePortFree(t *testing.T) {
 }
 
 func TestOrdinaryConnectionsAreNotToThemselves(t *testing.T) {
-	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Target)) {
-		_, target := serve(t, readAll)
-		conn, err := target.Dial(t.Context())
+	networks(t, func(t *testing.T, serve func(*testing.T, func(net.Conn) error) (*testBackend, Endpoint)) {
+		_, endpoint := serve(t, readAll)
+		conn, err := endpoint.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestFullAcceptQueueOfAFrozenBackendFails(t *testing.T) {
 		}
 		defer ln.Close()
 		freeze(t, ln.(*net.TCPListener))
-		p := TCP(Target{Network: "tcp", Address: ln.Addr().String()})
+		p := TCP(Endpoint{Network: "tcp", Address: ln.Addr().String()})
 		wantReason(t, probe(t, p, 250*time.Millisecond), "connect: no answer within 250ms")
 	})
 	t.Run("unix", func(t *testing.T) {
@@ -120,14 +120,14 @@ func TestFullAcceptQueueOfAFrozenBackendFails(t *testing.T) {
 		}
 		defer ln.Close()
 		freeze(t, ln.(*net.UnixListener))
-		p := TCP(Target{Network: "unix", Address: path})
+		p := TCP(Endpoint{Network: "unix", Address: path})
 		wantReason(t, probe(t, p, 250*time.Millisecond), "connect: accept queue is full")
 	})
 }
 
 func TestProbesOnLinuxUsePlainTCP(t *testing.T) {
-	_, target := serveTCP(t, readAll)
-	conn, err := target.Dial(t.Context())
+	_, endpoint := serveTCP(t, readAll)
+	conn, err := endpoint.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +162,14 @@ func TestProbesLeaveNoDescriptorWhenTheyReturn(t *testing.T) {
 	}
 	defer mute.Close()
 	for _, address := range []string{mute.Addr().String(), deadAddress(t)} {
-		target := Target{Network: "tcp", Address: address}
-		web, err := NewHTTP(target, HTTP{})
+		endpoint := Endpoint{Network: "tcp", Address: address}
+		web, err := NewHTTP(endpoint, HTTP{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := sockets(t)
 		for range 10 {
-			probe(t, TCP(target), 20*time.Millisecond)
+			probe(t, TCP(endpoint), 20*time.Millisecond)
 			probe(t, web, 20*time.Millisecond)
 			if n := sockets(t); n != before {
 				t.Fatalf("%d sockets, %d before the probes", n, before)
@@ -184,7 +184,7 @@ func TestProbesOfAFrozenBackendHoldOneSocketAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	web, err := NewHTTP(Target{Network: "tcp", Address: mute.Addr().String()}, HTTP{})
+	web, err := NewHTTP(Endpoint{Network: "tcp", Address: mute.Addr().String()}, HTTP{})
 	if err != nil {
 		t.Fatal(err)
 	}
