@@ -12,14 +12,16 @@ import (
 // than its share of the time, changes wait for one build of them all. What they miss
 // until then a session makes up for by trying another backend.
 const (
-	buildShare = 5                     // a fifth of the time at most, in the long run
-	buildDebt  = 20 * time.Millisecond // and this much at once
+	buildShare = 5                      // a fifth of the time at most, in the long run
+	buildDebt  = 250 * time.Millisecond // and this much at once
+	leastWait  = time.Millisecond
 )
 
 // publisher is a pool's budget for building views; guarded by the pool's mutex.
 type publisher struct {
 	debt   time.Duration // building time not yet made up for, as of last
 	last   time.Time
+	cost   time.Duration // of the last build
 	timer  *time.Timer // of the build that waits
 	closed bool
 }
@@ -34,7 +36,7 @@ func (p *Pool) publish() {
 	case p.debt < buildDebt:
 		p.build()
 	default:
-		p.timer = time.AfterFunc(p.debt*buildShare, p.publishLater)
+		p.timer = time.AfterFunc(max(p.cost*buildShare, leastWait), p.publishLater)
 	}
 }
 
@@ -51,7 +53,8 @@ func (p *Pool) build() {
 		// The same set was accepted when it was added.
 		p.log.Error("view not rebuilt", "service", p.service, "error", err)
 	}
-	p.debt += time.Since(p.last)
+	p.cost = time.Since(p.last)
+	p.debt += p.cost
 }
 
 // close ends the building of views: nobody asks any more.
