@@ -22,7 +22,7 @@ type publisher struct {
 	debt   time.Duration // building time not yet made up for, as of last
 	last   time.Time
 	cost   time.Duration // of the last build
-	timer  *time.Timer // of the build that waits
+	timer  *time.Timer   // of the build that waits
 	closed bool
 }
 

@@ -109,3 +109,60 @@ func TestWhatIsQueuedAtAnOrderlyEndStillArrives(t *testing.T) {
 		l.expectMoved(t, 0, n)
 	})
 }
+
+// The other direction is over too, but for a reader that takes its time; or it is stuck
+// in the middle.
+func TestAnEndIsPassedOnWhileTheOtherDirectionIsStuck(t *testing.T) {
+	const rounds = 20
+	forEachSide(t, func(t *testing.T, e Engine, who Who) {
+		for name, fill := range map[string]func(t *testing.T, l *link, s side, off int64) int64{
+			"in a write": func(t *testing.T, l *link, s side, off int64) int64 {
+				return clog(t, s.far, flowOf(1-s.dir).from(off))
+			},
+			"before the reader": func(t *testing.T, l *link, s side, off int64) int64 {
+				const size = 256 << 10 // more than near's kernel takes, less than the relay's
+				if err := flowOf(1-s.dir).send(s.far, off, size, size); err != nil {
+					t.Fatal(err)
+				}
+				s.far.CloseWrite()
+				eventually(t, "the relay to be done with it", func() bool {
+					return l.Moved(1-s.dir) == off+size && (l.run == nil || l.run.left.Load() == 1)
+				})
+				return size
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				l := start(t, e, setup{readBuffer: 16 << 10})
+				s := l.side(who)
+				for i := range int64(rounds) {
+					pingPong(t, s, i)
+				}
+				n := fill(t, l, s, rounds)
+				s.near.CloseWrite()
+				got := seen{rounds, kind(flowOf(s.dir).expect(s.far, rounds, 1))}
+				expectSeen(t, s.other.String(), got, seen{rounds, "eof"}) // near has read nothing yet
+				s.far.CloseWrite()
+				expectSeen(t, who.String(), flowOf(1-s.dir).from(rounds).drain(s.near, 50_000), seen{n, "eof"})
+				if e := l.wait(t); e.Why != EOF {
+					t.Errorf("ended by %v, want eof", e)
+				}
+			})
+		}
+	})
+}
+
+// pingPong exchanges the byte at off of both flows.
+func pingPong(t *testing.T, s side, off int64) {
+	t.Helper()
+	for _, way := range []struct {
+		from, to Conn
+		f        flow
+	}{{s.near, s.far, flowOf(s.dir)}, {s.far, s.near, flowOf(1 - s.dir)}} {
+		if err := way.f.send(way.from, off, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := way.f.expect(way.to, off, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

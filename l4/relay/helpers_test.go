@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -103,6 +104,7 @@ type setup struct {
 	pending         []byte
 	readBuffer      int                        // SO_RCVBUF of the far ends; 0 is the system's
 	before          func(client, backend Conn) // what the far ends do before Start
+	atStart         func(client, backend Conn) // what the relay's ends get before Start
 }
 
 // link is a session and its far ends, which the test plays.
@@ -132,6 +134,9 @@ func start(t testing.TB, e Engine, s setup) *link {
 	l.Session = &Session{Client: nearClient, Backend: nearBackend, Pending: s.pending, Limits: s.limits, Owner: l}
 	if s.before != nil {
 		s.before(l.client, l.backend)
+	}
+	if s.atStart != nil {
+		s.atStart(nearClient, nearBackend)
 	}
 	e.Start(l.Session)
 	t.Cleanup(func() {
@@ -262,6 +267,12 @@ func (f flow) at(off int64, n int) []byte {
 	return b[:min(n, len(b))]
 }
 
+// from returns the flow without its first off bytes.
+func (f flow) from(off int64) flow {
+	off %= int64(len(f.block))
+	return flow{slices.Concat(f.block[off:], f.block[:off])}
+}
+
 // flowOf returns what goes in a direction.
 func flowOf(d Direction) flow {
 	if d == ToBackend {
@@ -359,7 +370,8 @@ func settle(t testing.TB, c Conn) {
 	})
 }
 
-// clog writes until the path is full and returns how much it took.
+// clog writes until the path is full, or so it seems: until it has taken nothing for
+// a while. It returns how much it took.
 func clog(t testing.TB, c Conn, f flow) (n int64) {
 	t.Helper()
 	defer c.SetWriteDeadline(time.Now().Add(patience))
@@ -367,10 +379,11 @@ func clog(t testing.TB, c Conn, f flow) (n int64) {
 		c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 		m, err := c.Write(f.at(n, 64<<10))
 		n += int64(m)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case err == nil || errors.Is(err, os.ErrDeadlineExceeded) && m > 0:
+		case errors.Is(err, os.ErrDeadlineExceeded):
 			return n
-		}
-		if err != nil {
+		default:
 			t.Fatal(err)
 		}
 	}

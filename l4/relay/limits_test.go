@@ -111,7 +111,10 @@ func TestTheShorterLimitHoldsAfterAHalfClose(t *testing.T) {
 
 // One write to a slow reader may last for several limits.
 func TestASlowReaderIsNotIdle(t *testing.T) {
-	const limit = time.Second
+	const (
+		limit = time.Second
+		piece = 150_000 // more than the reader's kernel holds, so that every piece moves bytes
+	)
 	forEachSide(t, func(t *testing.T, e Engine, who Who) {
 		t.Parallel()
 		for name, pause := range map[string]time.Duration{"steady": limit / 30, "with pauses": limit * 3 / 5} {
@@ -119,19 +122,25 @@ func TestASlowReaderIsNotIdle(t *testing.T) {
 				t.Parallel()
 				l := start(t, e, setup{limits: Limits{Idle: limit}, readBuffer: 64 << 10})
 				s := l.side(who)
-				total := clog(t, s.near, flowOf(s.dir))
-				s.near.CloseWrite()
 				pieces := int64(2 * limit / pause)
-				piece := min(150_000, total/pieces) // more than the kernel may hold back from the sender
-				var off int64
-				paced(pause, int(pieces), func() {
-					if err := flowOf(s.dir).expect(s.far, off, piece); err != nil {
-						t.Errorf("after %d bytes: %v", off, err)
-					}
-					off += piece
+				wrote := async(func() error {
+					defer s.near.CloseWrite()
+					return flowOf(s.dir).send(s.near, 0, pieces*piece, 64<<10)
 				})
-				if err := flowOf(s.dir).expect(s.far, off, total-off); err != nil {
-					t.Errorf("the rest after %d bytes: %v", off, err)
+				var off int64
+				last := time.Now()
+				paced(pause, int(pieces), func() {
+					err := flowOf(s.dir).expect(s.far, off, piece)
+					if late := time.Since(last); err != nil && late >= limit {
+						t.Skipf("the machine held the reader up for %v", late)
+					}
+					if err != nil {
+						t.Fatalf("after %d bytes: %v", off, err)
+					}
+					off, last = off+piece, time.Now()
+				})
+				if err := result(t, "the sender", wrote); err != nil {
+					t.Error(err)
 				}
 				s.far.Close()
 				l.expectEnd(t, End{who, EOF})
@@ -166,26 +175,5 @@ func TestAResetThatWaitsForAStuckReaderGivesUp(t *testing.T) {
 		settle(t, s.near)
 		resetClose(s.near)
 		l.expectEnd(t, End{who, Reset})
-	})
-}
-
-// The kernel counts a closed window against TCP_USER_TIMEOUT; the relay does not.
-func TestAReaderThatPausesOutlastsTheUserTimeout(t *testing.T) {
-	const timeout = 500 * time.Millisecond
-	forEachSide(t, func(t *testing.T, e Engine, who Who) {
-		t.Parallel()
-		l := start(t, e, setup{limits: Limits{User: timeout}, readBuffer: 32 << 10})
-		s := l.side(who)
-		for _, c := range []Conn{l.Client, l.Backend} {
-			if err := SetUserTimeout(c, timeout); err != nil {
-				t.Fatal(err)
-			}
-		}
-		total := clog(t, s.near, flowOf(s.dir))
-		s.near.CloseWrite()
-		paced(4*timeout, 1, func() {})
-		expectSeen(t, "reader", flowOf(s.dir).drain(s.far, 32<<10), seen{total, "eof"})
-		s.far.Close()
-		l.expectEnd(t, End{who, EOF})
 	})
 }

@@ -71,7 +71,11 @@ func (p *pump) awaitDeath() {
 		return
 	}
 	died := func(uintptr) bool { return dead(p.src.conn) }
-	if p.raw.Read(died) == nil && p.src.bury() {
+	if p.raw.Read(died) != nil {
+		return
+	}
+	p.src.bury()
+	if p.src.fault() != sound { // the watchdog may have been first to note it
 		p.r.abort(p.src)
 	}
 }
