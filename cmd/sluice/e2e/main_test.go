@@ -99,7 +99,7 @@ func service(keys string, backends ...string) string {
 const noCheck = "check: {type: none}\n"
 
 // fastCheck is a connect probe that notices within half a second.
-const fastCheck = "check: {type: tcp, interval: 100ms, timeout: 100ms, rise: 2, fall: 2}\n"
+const fastCheck = "check: {type: tcp, interval: 100ms, timeout: 1s, rise: 2, fall: 2}\n"
 
 // start runs one service and returns its address too.
 func start(t testing.TB, keys string, backends ...string) (*parts.Sluice, string) {
