@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -12,20 +13,20 @@ import (
 // silent is a connection that the system knows nothing of.
 type silent struct {
 	net.Conn
-	closed chan time.Duration // when, since it was made
-	began  time.Time
+	began time.Time
+	at    atomic.Int64 // nanoseconds after began at which it was closed
 }
 
 func newSilent() *silent {
 	c, _ := net.Pipe()
-	return &silent{c, make(chan time.Duration, 1), time.Now()}
+	return &silent{Conn: c, began: time.Now()}
 }
 
 func (c *silent) SyscallConn() (syscall.RawConn, error) { return nil, errors.ErrUnsupported }
 func (c *silent) CloseWrite() error                     { return nil }
 
 func (c *silent) Close() error {
-	c.closed <- time.Since(c.began)
+	c.at.Store(int64(time.Since(c.began)))
 	return c.Conn.Close()
 }
 
@@ -53,9 +54,11 @@ func TestTheInactivityLimitsAreExact(t *testing.T) {
 		{"a limit longer than a patrol", Limits{Idle: time.Minute}, []act{{ms, moved}}, time.Minute + ms, Idle},
 		{"a limit shorter than a patrol", Limits{Idle: s, User: time.Hour}, []act{{ms, moved}}, s + ms, Idle},
 		{"with patrols on the way", Limits{Idle: 3 * s, User: 700 * ms}, []act{{ms, moved}}, 3*s + ms, Idle},
-		{"an end", Limits{Idle: time.Hour, HalfClose: 5 * s}, []act{{20 * s, ended}}, 25 * s, HalfClose},
-		{"an end, then bytes", Limits{HalfClose: 5 * s}, []act{{20 * s, ended}, {24 * s, moved}}, 29 * s, HalfClose},
-		{"a fault", Limits{HalfClose: 5 * s}, []act{{20 * s, failed}}, 25 * s, HalfClose},
+		{"an end", Limits{Idle: time.Hour, HalfClose: 5 * s}, []act{{21 * s, ended}}, 26 * s, HalfClose},
+		{"an end, with patrols", Limits{HalfClose: 5 * s, User: 4 * s}, []act{{21 * s, ended}}, 26 * s, HalfClose},
+		{"an end, then bytes", Limits{HalfClose: 5 * s}, []act{{21 * s, ended}, {24 * s, moved}}, 29 * s, HalfClose},
+		{"a fault", Limits{HalfClose: 5 * s}, []act{{21 * s, failed}}, 26 * s, HalfClose},
+		{"a fault, with patrols", Limits{HalfClose: 5 * s, User: 4 * s}, []act{{21 * s, failed}}, 26 * s, HalfClose},
 		{"a fault, with the shorter idle", Limits{Idle: 3 * s, HalfClose: 5 * s}, []act{{s, failed}}, 4 * s, Idle},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,8 +70,10 @@ func TestTheInactivityLimitsAreExact(t *testing.T) {
 					time.Sleep(a.at - time.Since(r.began))
 					a.do(r)
 				}
+				time.Sleep(time.Hour) // and more than any of the limits
+				r.stopWatch()
 				for _, conn := range []*silent{client, backend} {
-					if at := <-conn.closed; at != c.end {
+					if at := time.Duration(conn.at.Load()); at != c.end {
 						t.Errorf("closed after %v, want %v", at, c.end)
 					}
 				}
