@@ -19,12 +19,13 @@
 // with the control commands.
 //
 // A Pool has one writer path: every change, under one mutex, makes a new immutable
-// view (tiers of usable backends, each with the picker over exactly those) and stores
-// it in one atomic pointer. A session loads the pointer and picks; it takes no lock
-// and asks no policy about health. Tiers go by priority, then up before unknown; the
-// next one is used when all of the former are down, ejected, full, or have failed
-// this very client. The pool also holds the rule that the last usable backend is
-// never ejected, since only it sees all of them at one instant.
+// view (tiers of backends, each with the picker over exactly those) and stores it in
+// one atomic pointer; when that costs much, a view waits for several changes. A
+// session loads the pointer and picks; it takes no lock and asks no policy about
+// health. Tiers go by priority, then up before unknown, and those that are ejected
+// come last: a tier is used for a client when all of the former are full or have
+// failed this very client. The pool also holds the rule that the last usable backend
+// is never ejected, since only it sees all of them at one instant.
 //
 // A limit on connections (a service's, a backend's, a source's) is a reservation,
 // taken before the work and given back at the end, so it is exact under any race.
