@@ -1,6 +1,7 @@
 package l4
 
 import (
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -200,15 +201,13 @@ func TestTheTimeAndReasonOfAChangeAreKept(t *testing.T) {
 }
 
 func TestTheEndOfAnOutageTellsHowManyClientsItCost(t *testing.T) {
-	b := backend(t, echo)
-	gone := b.config("b1")
-	b.stop()
-	r := serve(t, Config{Balance: picker.First}, gone)
+	path := filepath.Join(t.TempDir(), "s") // which no other process takes while it is free
+	r := serve(t, Config{Balance: picker.First}, BackendConfig{Address: "unix:" + path, Weight: 1})
 	for range 3 {
 		r.expectTurnedAway()
 	}
 	r.awaitEnded(relay.ConnectFailed, 3)
-	backendOn(t, "tcp", gone.Address, echo) // it is back
+	backendOn(t, "unix", path, echo) // it is back
 	eventually(t, "a quiet second", func() bool {
 		expectEcho(t, r.connect(), "x")
 		return len(r.log.of("usable again")) > 0

@@ -97,6 +97,24 @@ func paced(every time.Duration, n int, f func()) {
 	}
 }
 
+// keepPace is paced for what must keep a session from reaching a limit. It skips the test
+// if the machine, and not f, took so long that the session was right to end.
+func keepPace(t *testing.T, limit, every time.Duration, n int, f func() error) {
+	t.Helper()
+	last := time.Now()
+	paced(every, n, func() {
+		began := time.Now()
+		err := f()
+		if late := time.Since(last); err != nil && late >= limit {
+			t.Skipf("held up by the machine for %v, the limit is %v", late, limit)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = began
+	})
+}
+
 // setup says how a session of a test differs from the plain one.
 type setup struct {
 	client, backend string // "tcp" or "unix"; "" is tcp

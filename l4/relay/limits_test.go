@@ -32,14 +32,12 @@ func TestBytesInEitherDirectionKeepASessionFromIdling(t *testing.T) {
 				l := start(t, e, setup{limits: Limits{Idle: limit}})
 				s := l.side(who)
 				var off int64
-				paced(limit/10, pieces, func() {
-					if err := flowOf(s.dir).send(s.near, off, piece, 5000); err != nil {
-						t.Error(err)
-					}
-					if err := flowOf(s.dir).expect(s.far, off, piece); err != nil {
-						t.Error(err)
-					}
+				keepPace(t, limit, limit/10, pieces, func() error {
 					off += piece
+					if err := flowOf(s.dir).send(s.near, off-piece, piece, 5000); err != nil {
+						return err
+					}
+					return flowOf(s.dir).expect(s.far, off-piece, piece)
 				})
 				last := time.Now()
 				l.expectEnd(t, End{Sluice, Idle})
@@ -63,16 +61,14 @@ func TestAHalfClosedSessionEndsWhenInactiveAndNoSooner(t *testing.T) {
 				s.near.CloseWrite()
 				expectSeen(t, s.other.String(), flowOf(s.dir).drain(s.far, 10), seen{0, "eof"})
 				var off int64
-				paced(limit/10, pieces, func() {
-					if err := flowOf(1-s.dir).send(s.far, off, piece, 5000); err != nil {
-						t.Error(err)
-					}
+				keepPace(t, limit, limit/10, pieces, func() error {
 					off += piece
+					if err := flowOf(1-s.dir).send(s.far, off-piece, piece, 5000); err != nil {
+						return err
+					}
+					return flowOf(1-s.dir).expect(s.near, off-piece, piece)
 				})
 				last := time.Now()
-				if err := flowOf(1-s.dir).expect(s.near, 0, off); err != nil {
-					t.Error(err)
-				}
 				l.expectEnd(t, End{Sluice, HalfClose})
 				if quiet := time.Since(last); quiet < limit*9/10 {
 					t.Errorf("ended %v after the last byte, the limit is %v", quiet, limit)

@@ -72,6 +72,7 @@ func TestTheInactivityLimitsAreExact(t *testing.T) {
 				}
 				time.Sleep(time.Hour) // and more than any of the limits
 				r.stopWatch()
+				synctest.Wait()
 				for _, conn := range []*silent{client, backend} {
 					if at := time.Duration(conn.at.Load()); at != c.end {
 						t.Errorf("closed after %v, want %v", at, c.end)
