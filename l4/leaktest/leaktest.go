@@ -13,15 +13,18 @@ import (
 // grace is how long what a test left behind may take to go.
 const grace = 10 * time.Second
 
-// Main runs m and exits the process: with m's status, or with 1 when the tests
-// passed but goroutines or descriptors are left.
-func Main(m *testing.M) {
+// Main runs m and exits the process with what Run returns.
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run runs m and returns its status, or 1 when the tests passed but goroutines or
+// descriptors are left.
+func Run(m *testing.M) (status int) {
 	before := descriptors()
-	code := m.Run()
-	if code == 0 && !clean(os.Stderr, before, grace) {
-		code = 1
+	status = m.Run()
+	if status == 0 && !clean(os.Stderr, before, grace) {
+		status = 1
 	}
-	os.Exit(code)
+	return status
 }
 
 // clean waits until nothing is left, at most for the given time, and reports

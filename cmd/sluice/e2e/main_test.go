@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/e2e/parts"
+	"github.com/sluicelb/sluice/l4/leaktest"
 )
 
 // binaryEnv hands the binary with the race detector to a test that runs again in a namespace of its own.
@@ -36,7 +37,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	buildDir = dir
-	return m.Run()
+	return leaktest.Run(m)
 }
 
 func buildInto(race bool) (string, error) {
