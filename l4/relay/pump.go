@@ -150,6 +150,7 @@ func (p *pump) sourceEnded(err error) {
 	case err == io.EOF && !p.src.hidden():
 		p.passEnd()
 	default:
+		p.r.touch()
 		if err != io.EOF {
 			p.src.read.Store(uint32(conditionOf(err)))
 		}
@@ -160,10 +161,10 @@ func (p *pump) sourceEnded(err error) {
 // passEnd tells dst's peer that no more will come.
 func (p *pump) passEnd() {
 	p.r.s.NoteEnd()
+	p.r.touch() // before the end is known, from when on half_close counts
 	p.r.first.CompareAndSwap(0, uint32(p.src.who))
 	p.dst.shut.Store(true)
 	p.dst.conn.CloseWrite() // fails only if the peer has reset it, which the other pump sees
-	p.r.touch()
 	p.r.watch()
 }
 
@@ -171,8 +172,8 @@ func (p *pump) passEnd() {
 // still to be delivered: the other pump does that, then ends the session.
 func (p *pump) destinationFailed(err error) {
 	if !errors.Is(err, net.ErrClosed) {
-		p.dst.wrote.CompareAndSwap(0, uint32(conditionOf(err)))
 		p.r.touch()
+		p.dst.wrote.CompareAndSwap(0, uint32(conditionOf(err)))
 		p.r.watch()
 	}
 }

@@ -74,6 +74,7 @@ func (p *pump) awaitDeath() {
 	if p.raw.Read(died) != nil {
 		return
 	}
+	p.r.touch()
 	p.src.bury()
 	if p.src.fault() != sound { // the watchdog may have been first to note it
 		p.r.abort(p.src)

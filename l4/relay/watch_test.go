@@ -15,6 +15,8 @@ type silent struct {
 	net.Conn
 	began time.Time
 	at    atomic.Int64 // nanoseconds after began at which it was closed
+
+	ending func() // called by CloseWrite
 }
 
 func newSilent() *silent {
@@ -23,7 +25,13 @@ func newSilent() *silent {
 }
 
 func (c *silent) SyscallConn() (syscall.RawConn, error) { return nil, errors.ErrUnsupported }
-func (c *silent) CloseWrite() error                     { return nil }
+
+func (c *silent) CloseWrite() error {
+	if c.ending != nil {
+		c.ending()
+	}
+	return nil
+}
 
 func (c *silent) Close() error {
 	c.at.Store(int64(time.Since(c.began)))
@@ -82,6 +90,23 @@ func TestTheInactivityLimitsAreExact(t *testing.T) {
 					t.Errorf("ended by %v, want %v", end, c.why)
 				}
 			})
+		})
+	}
+}
+
+func TestAPatrolDuringAnEndDoesNotCountTheTimeBefore(t *testing.T) {
+	for _, dir := range []Direction{ToBackend, ToClient} {
+		synctest.Test(t, func(t *testing.T) {
+			legs := [2]*silent{newSilent(), newSilent()} // by the direction that leads to them
+			r := newRun(&Portable{}, &Session{Client: legs[ToClient], Backend: legs[ToBackend], Limits: Limits{HalfClose: time.Second}})
+			defer r.stopWatch()
+			legs[dir].ending = func() {
+				if e := r.look(); e != (End{}) {
+					t.Errorf("%v: ended by %v", dir, e)
+				}
+			}
+			time.Sleep(time.Minute)
+			r.pumps[dir].passEnd()
 		})
 	}
 }
