@@ -29,21 +29,26 @@ func TestBytesInEitherDirectionKeepASessionFromIdling(t *testing.T) {
 		for name, piece := range map[string]int64{"small": 10, "bulk": 5000} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				l := start(t, e, setup{limits: Limits{Idle: limit}})
-				s := l.side(who)
-				var off int64
-				keepPace(t, limit, limit/10, pieces, func() error {
-					off += piece
-					if err := flowOf(s.dir).send(s.near, off-piece, piece, 5000); err != nil {
-						return err
+				untilFair(t, func() bool {
+					l := start(t, e, setup{limits: Limits{Idle: limit}})
+					s := l.side(who)
+					var off int64
+					if !keepPace(t, limit, limit/10, pieces, func() error {
+						off += piece
+						if err := flowOf(s.dir).send(s.near, off-piece, piece, 5000); err != nil {
+							return err
+						}
+						return flowOf(s.dir).expect(s.far, off-piece, piece)
+					}) {
+						return false
 					}
-					return flowOf(s.dir).expect(s.far, off-piece, piece)
+					last := time.Now()
+					l.expectEnd(t, End{Sluice, Idle})
+					if quiet := time.Since(last); quiet < limit*9/10 {
+						t.Errorf("ended %v after the last byte, the limit is %v", quiet, limit)
+					}
+					return true
 				})
-				last := time.Now()
-				l.expectEnd(t, End{Sluice, Idle})
-				if quiet := time.Since(last); quiet < limit*9/10 {
-					t.Errorf("ended %v after the last byte, the limit is %v", quiet, limit)
-				}
 			})
 		}
 	})
@@ -56,23 +61,28 @@ func TestAHalfClosedSessionEndsWhenInactiveAndNoSooner(t *testing.T) {
 		for name, piece := range map[string]int64{"small": 10, "bulk": 5000} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				l := start(t, e, setup{limits: Limits{HalfClose: limit}})
-				s := l.side(who)
-				s.near.CloseWrite()
-				expectSeen(t, s.other.String(), flowOf(s.dir).drain(s.far, 10), seen{0, "eof"})
-				var off int64
-				keepPace(t, limit, limit/10, pieces, func() error {
-					off += piece
-					if err := flowOf(1-s.dir).send(s.far, off-piece, piece, 5000); err != nil {
-						return err
+				untilFair(t, func() bool {
+					l := start(t, e, setup{limits: Limits{HalfClose: limit}})
+					s := l.side(who)
+					s.near.CloseWrite()
+					expectSeen(t, s.other.String(), flowOf(s.dir).drain(s.far, 10), seen{0, "eof"})
+					var off int64
+					if !keepPace(t, limit, limit/10, pieces, func() error {
+						off += piece
+						if err := flowOf(1-s.dir).send(s.far, off-piece, piece, 5000); err != nil {
+							return err
+						}
+						return flowOf(1-s.dir).expect(s.near, off-piece, piece)
+					}) {
+						return false
 					}
-					return flowOf(1-s.dir).expect(s.near, off-piece, piece)
+					last := time.Now()
+					l.expectEnd(t, End{Sluice, HalfClose})
+					if quiet := time.Since(last); quiet < limit*9/10 {
+						t.Errorf("ended %v after the last byte, the limit is %v", quiet, limit)
+					}
+					return true
 				})
-				last := time.Now()
-				l.expectEnd(t, End{Sluice, HalfClose})
-				if quiet := time.Since(last); quiet < limit*9/10 {
-					t.Errorf("ended %v after the last byte, the limit is %v", quiet, limit)
-				}
 			})
 		}
 	})
@@ -113,12 +123,7 @@ func TestASlowReaderIsNotIdle(t *testing.T) {
 		for name, pause := range map[string]time.Duration{"steady": limit / 30, "with pauses": limit * 3 / 5} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				for range 5 {
-					if readSlowly(t, e, who, limit, pause) {
-						return
-					}
-				}
-				t.Error("the machine never let the reader read within the limit")
+				untilFair(t, func() bool { return readSlowly(t, e, who, limit, pause) })
 			})
 		}
 	})
