@@ -20,15 +20,41 @@
 //
 // A Session is plain data: two connections, counters, limits and how it ended. An
 // Engine is what drives sessions; it may keep state of its own behind a session,
-// but whoever asks about one reads the record. Portable is the engine for every
-// system and the reference that others are compared with: a goroutine for each
-// direction.
+// but whoever asks about one reads the record. There are two. What they have to
+// decide alike (hidden resets, inactivity, user timeouts, whether bytes have arrived)
+// is written once, for a socket that is asked by its Conn or by its descriptor.
 //
-// A Portable direction reads through a small buffer while traffic is small; on Linux
-// it takes one only when there is something to read. A read that fills it moves the direction to bulk: on Linux the standard library's
+// Portable is the engine for every system and the reference that others are compared
+// with: a goroutine for each direction. A direction reads through a small buffer
+// while traffic is small; on Linux it takes one only when there is something to read.
+// A read that fills it moves the direction to bulk: on Linux the standard library's
 // splice(2), in chunks short enough to keep the counters honest and under a read
 // deadline, so that a direction gone quiet gives its pipe back within a tick;
 // elsewhere, or when no pipe is to be had, a larger pooled buffer.
+//
+// Loops is the engine for Linux: event loops, one a core, each with an epoll, a read
+// buffer, spare pipes and a timer wheel. Start takes both descriptors away from
+// package net and gives them to the loop with the fewest sessions, for good. The loop
+// alone touches its tables; others post commands to its mailbox, and counters are
+// atomics. A record has no pointer, so the collector does not look into the table. A
+// socket is registered once, edge-triggered, for everything; what was reported is
+// kept in the record until a call says otherwise. Events carry the generation of
+// their slot, so that a late one never reaches the slot's next session.
+//
+// A direction on a loop has bytes in hand, in a kept buffer or in a pipe, only while
+// its destination takes no more; the source is not read meanwhile. Small reads go
+// through the loop's buffer and straight out. A read that fills the buffer makes the
+// direction bulk, with splice, and it stays so until it moves little between two
+// times that its source is empty; but the pipe goes back whenever that happens. A
+// read that comes back short has emptied a TCP socket, unless its end was reported
+// before (then this was all), or urgent data are about; after one from another kind
+// of socket it is asked again. A pipe with bytes left in it is closed, never pooled.
+//
+// A loop takes turns: events first, then due timers, then one of the sessions that
+// have more to do. So a small session waits for one share of bulk at most. Nothing in
+// a turn waits: letting bytes through before a reset is polled by timer. Owners hear
+// of ends from a goroutine beside each loop, since what they do then, logging above
+// all, is not for other sessions to wait for.
 //
 // Ends are decided by what the socket says and not by which call failed: of two
 // goroutines on one socket, a write may consume the error that the read was to

@@ -8,7 +8,7 @@ import (
 
 // condition is what became of a connection, told by the first call that failed on
 // it.
-type condition uint32
+type condition uint8
 
 const (
 	sound   condition = iota
@@ -28,26 +28,30 @@ type leg struct {
 	wrote atomic.Uint32 // condition seen by the pump that writes, or by the watchdog
 	shut  atomic.Bool   // its peer is told, or about to be, that no more will come
 
-	// As of the last inspection; guarded by the watchdog's mutex.
-	lifted bool   // its TCP_USER_TIMEOUT is
-	queued bool   // its peer had bytes to acknowledge
-	acked  uint64 // how many it had acknowledged
-	moved  bool   // and whether those were more than at the inspection before
+	inspection // guarded by the watchdog's mutex
 }
 
 // fault returns the condition of the leg as far as either pump knows.
 func (l *leg) fault() condition {
-	if c := condition(l.read.Load()); c != sound {
-		return c
-	}
-	return condition(l.wrote.Load())
+	return faultOf(condition(l.read.Load()), condition(l.wrote.Load()))
 }
 
-func (l *leg) verdict() End {
-	if l.fault() == timeout {
-		return End{l.who, Timeout}
+func (l *leg) verdict() End { return verdictOn(l.who, l.fault()) }
+
+// faultOf returns the condition of a leg from what reading and writing it saw.
+func faultOf(read, wrote condition) condition {
+	if read != sound {
+		return read
 	}
-	return End{l.who, Reset}
+	return wrote
+}
+
+// verdictOn returns how a session ends that a leg in condition c ends.
+func verdictOn(who Who, c condition) End {
+	if c == timeout {
+		return End{who, Timeout}
+	}
+	return End{who, Reset}
 }
 
 // bury notes the condition of a dead leg that neither pump has seen yet. One whose
@@ -56,11 +60,15 @@ func (l *leg) bury() (news bool) {
 	if l.shut.Load() || l.fault() != sound {
 		return false
 	}
-	c := reset
-	if err := pendingError(l.conn); err != nil {
-		c = conditionOf(err)
+	return l.wrote.CompareAndSwap(uint32(sound), uint32(causeOfDeath(asked{l.conn})))
+}
+
+// causeOfDeath takes the error of a dead socket. Where somebody else has, it was a reset.
+func causeOfDeath[S socket](s S) condition {
+	if err := s.pendingError(); err != nil {
+		return conditionOf(err)
 	}
-	return l.wrote.CompareAndSwap(uint32(sound), uint32(c))
+	return reset
 }
 
 // conditionOf classifies the error of a failed read or write.
@@ -75,14 +83,16 @@ func conditionOf(err error) condition {
 	return reset
 }
 
-// hidden tells whether an end of stream just read from l is in truth a reset (or a
-// death) whose error a write on l consumed. The writer's verdict does not tell where
+// hidden tells whether an end of stream just read from l is in truth a reset.
+func (l *leg) hidden() bool { return hidden(asked{l.conn}, condition(l.wrote.Load())) }
+
+// hidden tells whether an end of stream just read from s is in truth a reset (or a
+// death) whose error a write on s consumed. What the writer saw does not tell where
 // the system does: it may be on its way still, and a splice that consumed the error
 // after part of its bytes reports it as a closed pipe.
-func (l *leg) hidden() bool {
-	if orderly, known := orderly(l.conn); known {
+func hidden[S socket](s S, wrote condition) bool {
+	if orderly, known := s.orderly(); known {
 		return !orderly
 	}
-	c := condition(l.wrote.Load())
-	return c != sound && c != pipe
+	return wrote != sound && wrote != pipe
 }

@@ -16,7 +16,7 @@ type Portable struct {
 	// bound; negative means none at all. Set before the first Start.
 	MaxPipes int
 
-	pipes        atomic.Int64
+	pipes        pipeCount
 	small, large sync.Pool // of *[]byte
 	wg           sync.WaitGroup
 }
@@ -40,16 +40,27 @@ func (p *Portable) Kill(s *Session, e End) {
 // Wait implements Engine.
 func (p *Portable) Wait() { p.wg.Wait() }
 
+// Close implements Engine. There is nothing to give back.
+func (p *Portable) Close() { p.Wait() }
+
 // takePipe reserves one pipe of MaxPipes.
-func (p *Portable) takePipe() bool {
-	if p.pipes.Add(1) <= int64(p.MaxPipes) || p.MaxPipes == 0 {
+func (p *Portable) takePipe() bool { return p.pipes.take(p.MaxPipes) }
+
+func (p *Portable) givePipe() { p.pipes.give() }
+
+// pipeCount counts the pipes that an engine holds.
+type pipeCount struct{ atomic.Int64 }
+
+// take reserves one of at most so many; zero means any number, negative none.
+func (c *pipeCount) take(most int) bool {
+	if c.Add(1) <= int64(most) || most == 0 {
 		return true
 	}
-	p.pipes.Add(-1)
+	c.Add(-1)
 	return false
 }
 
-func (p *Portable) givePipe() { p.pipes.Add(-1) }
+func (c *pipeCount) give() { c.Add(-1) }
 
 // borrow takes a buffer of the given size from a pool of such.
 func borrow(pool *sync.Pool, size int) *[]byte {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
 )
 
@@ -15,11 +14,10 @@ const spliceChunk = 1 << 20
 
 // pump moves one direction. Its goroutine runs run and nothing else.
 type pump struct {
-	r          *run
-	dir        Direction
-	src, dst   *leg
-	delivering atomic.Bool      // inside a write to dst
-	limited    io.LimitedReader // of splice, kept here so that a chunk allocates nothing
+	r        *run
+	dir      Direction
+	src, dst *leg
+	limited  io.LimitedReader // of splice, kept here so that a chunk allocates nothing
 	receiver
 }
 
@@ -73,9 +71,7 @@ func (p *pump) relay() {
 
 // deliver writes b to dst and counts it; false means that the direction is over.
 func (p *pump) deliver(b []byte) bool {
-	p.delivering.Store(true)
 	n, err := p.dst.conn.Write(b)
-	p.delivering.Store(false)
 	p.r.count(p.dir, int64(n))
 	if err != nil {
 		p.destinationFailed(err)
@@ -100,9 +96,7 @@ func (p *pump) splice(to io.ReaderFrom) bool {
 	for {
 		p.src.conn.SetReadDeadline(time.Now().Add(p.r.tick()))
 		p.limited = io.LimitedReader{R: p.src.conn, N: spliceChunk}
-		p.delivering.Store(true)
 		n, err := to.ReadFrom(&p.limited)
-		p.delivering.Store(false)
 		p.r.count(p.dir, n)
 		switch {
 		case err == nil && n == spliceChunk:

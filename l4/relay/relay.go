@@ -43,7 +43,8 @@ type Limits struct {
 }
 
 // Session is the record of one relayed session. Fill the exported fields, then
-// give it to an Engine, which owns the connections from then on.
+// give it to an Engine, which owns the connections and Pending from then on: it may
+// take the fields away.
 type Session struct {
 	Client  Conn
 	Backend Conn
@@ -54,6 +55,7 @@ type Session struct {
 	moved [2]atomic.Int64
 	ended atomic.Int64 // Unix nanoseconds; see FirstEnd
 	run   *run         // the portable engine's; nil under another
+	place              // of event loops
 }
 
 // Owner hears of a session's end.
@@ -91,6 +93,9 @@ type Engine interface {
 	Kill(s *Session, e End)
 	// Wait returns when every started session has ended and its owner has been told.
 	Wait()
+	// Close waits likewise, then gives back what the engine holds for itself. No Start
+	// may follow; a second Close does nothing.
+	Close()
 }
 
 // SetUserTimeout bounds how long what was sent on c may go unacknowledged, in whole

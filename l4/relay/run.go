@@ -125,20 +125,16 @@ func (r *run) other(l *leg) *leg {
 func (r *run) letThrough(l *leg, blind time.Duration) {
 	var last int
 	for began := time.Now(); !r.gone.Load() && l.fault() == sound; {
-		n, known := unacknowledged(l.conn)
+		left, lost, known := arrived(asked{l.conn})
 		switch {
 		case !known:
 			time.Sleep(blind)
 			return
-		case n == 0:
+		case left == 0:
+			l.wrote.CompareAndSwap(uint32(sound), uint32(lost))
 			return
-		case dead(l.conn):
-			if err := pendingError(l.conn); err != nil {
-				l.wrote.CompareAndSwap(0, uint32(conditionOf(err)))
-			}
-			return
-		case n != last:
-			last = n
+		case left != last:
+			last = left
 			r.touch()
 		}
 		time.Sleep(pauseAfter(time.Since(began)))

@@ -26,3 +26,37 @@ var (
 	// splicer returns what splices from src to dst inside the kernel.
 	_ func(dst, src Conn) (io.ReaderFrom, bool) = splicer
 )
+
+// socket is a connection that can be asked all this: by its Conn or by its
+// descriptor. The rules that engines share are written for it.
+type socket interface {
+	dead() bool
+	orderly() (sent, known bool)
+	pendingError() error
+	unacknowledged() (n int, known bool)
+	window() (w window, known bool)
+	setUserTimeout(d time.Duration) error
+}
+
+// asked is the socket of a Conn.
+type asked struct{ c Conn }
+
+func (a asked) dead() bool                           { return dead(a.c) }
+func (a asked) orderly() (sent, known bool)          { return orderly(a.c) }
+func (a asked) pendingError() error                  { return pendingError(a.c) }
+func (a asked) unacknowledged() (n int, known bool)  { return unacknowledged(a.c) }
+func (a asked) window() (w window, known bool)       { return windowOf(a.c) }
+func (a asked) setUserTimeout(d time.Duration) error { return setUserTimeout(a.c, d) }
+
+// arrived asks how much of what was written to s its peer has not acknowledged yet.
+// lost is the condition of a peer that died before it had; nothing is left then.
+func arrived[S socket](s S) (left int, lost condition, known bool) {
+	left, known = s.unacknowledged()
+	if left == 0 || !known || !s.dead() {
+		return left, sound, known
+	}
+	if err := s.pendingError(); err != nil {
+		lost = conditionOf(err)
+	}
+	return 0, lost, true
+}

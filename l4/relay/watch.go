@@ -25,12 +25,14 @@ func (r *run) touch() { r.active.Store(int64(time.Since(r.began))) }
 
 // limit returns the inactivity that ends the session in its present state; zero or
 // less is none.
-func (r *run) limit() (time.Duration, Why) {
-	idle, half := r.s.Limits.Idle, r.s.Limits.HalfClose
-	if r.ending() && half > 0 && (idle <= 0 || half < idle) {
-		return half, HalfClose
+func (r *run) limit() (time.Duration, Why) { return r.s.Limits.inactivity(r.ending()) }
+
+// inactivity returns the limit that holds before or after a direction has ended.
+func (l Limits) inactivity(ending bool) (time.Duration, Why) {
+	if ending && l.HalfClose > 0 && (l.Idle <= 0 || l.HalfClose < l.Idle) {
+		return l.HalfClose, HalfClose
 	}
-	return idle, Idle
+	return l.Idle, Idle
 }
 
 // watch arms the timer for the present state. It is called at the start and when a
@@ -38,7 +40,7 @@ func (r *run) limit() (time.Duration, Why) {
 func (r *run) watch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wait := r.patrol()
+	wait := r.s.Limits.patrol()
 	if limit, _ := r.limit(); limit > 0 {
 		wait = min(wait, limit)
 	}
@@ -85,35 +87,44 @@ func (r *run) look() End {
 			return End{r.legs[i].who, Timeout}
 		}
 	}
-	wait := r.patrol()
-	limit, why := r.limit()
-	if limit <= 0 {
-		r.arm(wait)
-		return End{}
-	}
 	if r.draining() {
 		r.touch()
 	}
-	quiet := time.Since(r.began) - time.Duration(r.active.Load())
-	if quiet >= limit {
-		return End{Sluice, why}
+	again, e := r.s.Limits.judge(time.Since(r.began)-time.Duration(r.active.Load()), r.ending(), r.queued)
+	if e.Why == Running {
+		r.arm(again)
 	}
-	wait = min(wait, limit-quiet)
-	if r.queued {
-		wait = min(wait, limit/4)
-	}
-	r.arm(wait)
-	return End{}
+	return e
 }
 
-// draining tells whether a slow reader has acknowledged bytes since the last look, of
-// those that were written to it before: it takes longer for them than the limit, yet
-// bytes move. With mu held, after inspect.
+// judge returns how a session ends that is quiet for so long, or else in what time it
+// is to be looked at again.
+func (l Limits) judge(quiet time.Duration, ending, queued bool) (again time.Duration, e End) {
+	again = l.patrol()
+	limit, why := l.inactivity(ending)
+	switch {
+	case limit <= 0:
+		return again, End{}
+	case quiet >= limit:
+		return 0, End{Sluice, why}
+	case queued:
+		again = min(again, limit/4)
+	}
+	return min(again, limit-quiet), End{}
+}
+
+// draining is drains of the session's readers. With mu held, after inspect.
 func (r *run) draining() bool {
-	client, backend := &r.legs[ToClient], &r.legs[ToBackend]
-	before := r.queued
-	r.queued = client.queued || backend.queued
-	return r.queued && (client.moved || backend.moved) || before && !r.queued
+	return drains(&r.legs[ToClient].inspection, &r.legs[ToBackend].inspection, &r.queued)
+}
+
+// drains tells whether a slow reader has acknowledged bytes since the last look, of
+// those that were written to it before: it takes longer for them than the limit, yet
+// bytes move. Whether there are such bytes it keeps in queued.
+func drains(client, backend *inspection, queued *bool) bool {
+	before := *queued
+	*queued = client.queued || backend.queued
+	return *queued && (client.moved || backend.moved) || before && !*queued
 }
 
 // tick bounds how long a direction in bulk may go without counting.

@@ -28,39 +28,52 @@ type window struct {
 }
 
 // patrol returns in what time the legs are to be inspected again.
-func (r *run) patrol() time.Duration {
-	if r.s.Limits.User <= 0 {
+func (l Limits) patrol() time.Duration {
+	if l.User <= 0 {
 		return patrolMost
 	}
-	return min(max(r.s.Limits.User/patrolShare, patrolLeast), patrolMost)
+	return min(max(l.User/patrolShare, patrolLeast), patrolMost)
 }
 
 // inspect looks at what the kernel knows of l that no pump may see while it is blocked
-// elsewhere: it lifts or restores the user timeout, as the peer's window demands, and
-// notes a leg that has died. It tells whether the peer of a lifted leg has stopped
-// answering. With the watchdog's mutex held.
+// elsewhere, and notes a leg that has died. It tells whether the peer of a lifted leg
+// has stopped answering. With the watchdog's mutex held.
 func (r *run) inspect(l *leg) (silent bool) {
-	w, known := windowOf(l.conn)
+	dead, silent := inspect(asked{l.conn}, &l.inspection, r.s.Limits.User)
+	if dead && l.bury() {
+		r.touch()
+	}
+	return silent
+}
+
+// inspection is what was found when a leg was last inspected.
+type inspection struct {
+	acked  uint64 // bytes its peer had acknowledged
+	queued bool   // it had more to acknowledge
+	moved  bool   // acked was more than at the inspection before
+	lifted bool   // the user timeout is
+}
+
+// inspect lifts or restores the user timeout of s, as its peer's window demands. It
+// tells whether s is dead, and whether the peer of a lifted one has stopped answering.
+func inspect[S socket](s S, l *inspection, user time.Duration) (dead, silent bool) {
+	w, known := s.window()
 	l.moved, l.acked, l.queued = w.acked != l.acked, w.acked, w.queued
 	switch {
 	case !known:
-		return false
+		return false, false
 	case w.dead:
-		if l.bury() {
-			r.touch()
-		}
-		return false
+		return true, false
 	}
-	user := r.s.Limits.User
 	switch w.remedy(user, l.queued && !l.moved, l.lifted) {
 	case lift:
-		l.lifted = setUserTimeout(l.conn, 0) == nil
+		l.lifted = s.setUserTimeout(0) == nil
 	case restore:
-		l.lifted = setUserTimeout(l.conn, user) != nil
+		l.lifted = s.setUserTimeout(user) != nil
 	case giveUp:
-		return true
+		return false, true
 	}
-	return false
+	return false, false
 }
 
 // remedy is what is to be done about the user timeout of a leg.

@@ -1,0 +1,79 @@
+package relay
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// takeOver takes a socket out of package net's hands, and out of its poller, by a
+// duplicate of the descriptor. When there is none to be had the Conn stays, and lends
+// its own.
+func takeOver(c *Conn) fdLeg {
+	l := fdLeg{fd: none, readable: true, writable: true}
+	_, l.tcp = (*c).LocalAddr().(*net.TCPAddr)
+	control(*c, func(d descriptor) {
+		fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+		if l.borrowed = err != nil; l.borrowed {
+			fd = d.fd
+		}
+		l.fd = int32(fd)
+	})
+	if !l.borrowed {
+		(*c).Close()
+		*c = nil
+	}
+	return l
+}
+
+// adopt begins to drive a session.
+func (l *loop) adopt(s *Session, legs *[2]fdLeg) {
+	slot := l.newSlot()
+	r := &l.records[slot]
+	*r = record{generation: r.generation, phase: relaying, legs: *legs, active: l.now}
+	for d := range r.lanes {
+		r.lanes[d].buffer, r.lanes[d].pipe = none, none
+	}
+	l.owners[slot], s.slot = s, slot
+	for d := range r.legs {
+		e := unix.EpollEvent{Events: interest, Fd: slot<<1 | int32(d), Pad: r.generation}
+		if unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, int(r.legs[d].fd), &e) != nil {
+			l.end(slot, End{Sluice, Internal})
+			return
+		}
+	}
+	if n := len(s.Pending); n > 0 {
+		r.lanes[ToBackend].buffer, r.lanes[ToBackend].to = l.holdPending(s.Pending), int32(n)
+		s.Pending = nil
+	}
+	l.watch(slot)
+	l.drive(slot)
+}
+
+func (l *loop) holdPending(b []byte) int32 {
+	if len(b) <= loopBuffer {
+		return l.kept.keep(b)
+	}
+	return l.kept.hold(b)
+}
+
+// newSlot returns a vacant place in the tables.
+func (l *loop) newSlot() int32 {
+	if n := len(l.vacant); n > 0 {
+		slot := l.vacant[n-1]
+		l.vacant = l.vacant[:n-1]
+		return slot
+	}
+	l.records = append(l.records, record{})
+	l.owners = append(l.owners, nil)
+	l.wheel.grow(len(l.records))
+	return int32(len(l.records) - 1)
+}
+
+// slotOf returns the place of a session, none if it has ended.
+func (l *loop) slotOf(s *Session) int32 {
+	if slot := s.slot; int(slot) < len(l.owners) && l.owners[slot] == s {
+		return slot
+	}
+	return none
+}

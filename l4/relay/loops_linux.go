@@ -1,0 +1,92 @@
+package relay
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// LoopsConfig is the configuration of a Loops. The zero value is usable.
+type LoopsConfig struct {
+	// Loops is how many event loops there are; zero or less means GOMAXPROCS.
+	Loops int
+	// MaxPipes bounds the pipes (two descriptors each), spare ones included, held for
+	// bulk transfers; a direction that gets none is copied through a buffer. Zero
+	// means no bound; negative means none at all.
+	MaxPipes int
+}
+
+// Loops is the Engine of event loops: a goroutine with an epoll of its own for each
+// core. An idle session is a record in its loop's table and two descriptors.
+type Loops struct {
+	loops    []*loop
+	pipes    pipeCount
+	turn     atomic.Uint32  // where Start looks for a loop first
+	sessions sync.WaitGroup // of which the owner has not been told the end
+	running  sync.WaitGroup // the goroutines
+	closing  sync.Once
+}
+
+// NewLoops starts the loops, which run until Close. It fails when the process is out
+// of descriptors.
+func NewLoops(c LoopsConfig) (*Loops, error) {
+	if c.Loops <= 0 {
+		c.Loops = runtime.GOMAXPROCS(0)
+	}
+	e := &Loops{}
+	for i := range c.Loops {
+		l, err := newLoop(e, int32(i), c)
+		if err != nil {
+			e.Close()
+			return nil, fmt.Errorf("relay: event loop: %w", err)
+		}
+		e.loops = append(e.loops, l)
+		e.running.Go(l.run)
+		e.running.Go(l.teller.run)
+	}
+	return e, nil
+}
+
+// Start implements Engine. It takes the sockets away from package net and sets the
+// session's connections to nil.
+func (e *Loops) Start(s *Session) {
+	e.sessions.Add(1)
+	l := e.emptiest()
+	l.sessions.Add(1)
+	s.loop = l.index
+	client, backend := takeOver(&s.Client), takeOver(&s.Backend)
+	l.post(command{do: adopt, s: s, legs: [2]fdLeg{ToBackend: backend, ToClient: client}})
+}
+
+// emptiest returns the loop with the fewest sessions, in turn of several.
+func (e *Loops) emptiest() *loop {
+	n := uint32(len(e.loops))
+	first := e.turn.Add(1)
+	best := e.loops[first%n]
+	for i := uint32(1); i < n; i++ {
+		if l := e.loops[(first+i)%n]; l.sessions.Load() < best.sessions.Load() {
+			best = l
+		}
+	}
+	return best
+}
+
+// Kill implements Engine.
+func (e *Loops) Kill(s *Session, end End) {
+	e.loops[s.loop].post(command{do: kill, s: s, end: end})
+}
+
+// Wait implements Engine.
+func (e *Loops) Wait() { e.sessions.Wait() }
+
+// Close implements Engine.
+func (e *Loops) Close() {
+	e.Wait()
+	e.closing.Do(func() {
+		for _, l := range e.loops {
+			l.post(command{do: stop})
+		}
+	})
+	e.running.Wait()
+}

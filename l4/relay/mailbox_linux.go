@@ -1,0 +1,70 @@
+package relay
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// command is what other goroutines ask of a loop.
+type command struct {
+	do   order
+	s    *Session
+	legs [2]fdLeg // of adopt
+	end  End      // of kill
+}
+
+type order uint8
+
+const (
+	adopt order = iota // drive s from now on
+	kill               // end s
+	stop               // end the loop
+)
+
+// mailbox brings commands to a loop in the order of their posting.
+type mailbox struct {
+	full   atomic.Bool // there are commands
+	asleep atomic.Bool // the loop waits, or is about to, and looked at full after saying so
+	bell   int         // an eventfd in the loop's epoll: every write is an edge
+
+	mu       sync.Mutex // guards the rest, and the bell against being rung when closed
+	commands []command
+	closed   bool
+}
+
+// post leaves a command. After close it is ignored: all sessions have ended then.
+func (m *mailbox) post(c command) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	m.commands = append(m.commands, c)
+	m.full.Store(true)
+	if m.asleep.Swap(false) {
+		one := [8]byte{0: 1}
+		unix.Write(m.bell, one[:]) // fails only when the counter is full, and then the loop is awake
+	}
+}
+
+// collect returns the commands posted since the last time. spare is used for the next.
+func (m *mailbox) collect(spare []command) []command {
+	if !m.full.Load() {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full.Store(false)
+	posted := m.commands
+	m.commands = spare[:0]
+	return posted
+}
+
+func (m *mailbox) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	unix.Close(m.bell)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package relay
+
+// place is for Loops, which are not to be had here.
+type place struct{}
