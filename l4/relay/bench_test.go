@@ -14,13 +14,16 @@ import (
 // and then as the backend of one session, does its work, and begins again.
 
 const (
-	bulkBytes = 256 << 20
-	rounds    = 5000
+	bulkBytes   = 256 << 20
+	rounds      = 5000
+	crowd       = 50 // sessions at one time
+	crowdRounds = 200
 )
 
 // loads are the parts that TestMain lets the test binary play.
 var loads = map[string]func(addr string){
 	"bulk":    func(addr string) { sessions(addr, bulk) },
+	"crowd":   crowds,
 	"rounds":  func(addr string) { sessions(addr, roundTrips) },
 	"session": func(addr string) { sessions(addr, oneMessage) },
 }
@@ -65,6 +68,33 @@ func roundTrips(client, backend net.Conn) {
 	}
 }
 
+// crowds is round trips of many sessions at one time.
+func crowds(addr string) {
+	for {
+		var ends [2 * crowd]net.Conn
+		for i := range ends {
+			var err error
+			if ends[i], err = net.Dial("tcp", addr); err != nil {
+				return
+			}
+		}
+		var wg sync.WaitGroup
+		for i := 0; i < len(ends); i += 2 {
+			client, backend := ends[i], ends[i+1]
+			wg.Go(func() { io.Copy(backend, struct{ io.Reader }{backend}); backend.Close() })
+			wg.Go(func() {
+				message := make([]byte, 100)
+				for range crowdRounds {
+					client.Write(message)
+					io.ReadFull(client, message)
+				}
+				client.Close()
+			})
+		}
+		wg.Wait()
+	}
+}
+
 func oneMessage(client, backend net.Conn) {
 	message := make([]byte, 100)
 	client.Write(message)
@@ -81,11 +111,13 @@ type relay struct {
 	run  func(client, backend Conn)
 }
 
-func relays() []relay {
+func relays(b *testing.B) []relay {
 	all := []relay{{"two-io-copy", twoCopies}}
 	for _, c := range engines() {
-		e, ended := c.make(), make(owner, 1)
+		e := c.make()
+		b.Cleanup(e.Close)
 		all = append(all, relay{c.name, func(client, backend Conn) {
+			ended := make(owner, 1)
 			e.Start(&Session{Client: client, Backend: backend, Owner: ended})
 			<-ended
 		}})
@@ -108,9 +140,9 @@ func twoCopies(client, backend Conn) {
 }
 
 // benchmark measures each relay under a load; amount is what one session of it moves,
-// in the unit that CPU is reported for.
-func benchmark(b *testing.B, load string, amount float64, unit string) {
-	for _, r := range relays() {
+// in the unit that CPU is reported for, together how many there are at one time.
+func benchmark(b *testing.B, load string, together int, amount float64, unit string) {
+	for _, r := range relays(b) {
 		b.Run(r.name, func(b *testing.B) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -134,11 +166,15 @@ func benchmark(b *testing.B, load string, amount float64, unit string) {
 			b.ReportAllocs()
 			before := cpuTime()
 			for b.Loop() {
-				client := accept()
-				r.run(client, accept())
+				var wg sync.WaitGroup
+				for range together {
+					client, backend := accept(), accept()
+					wg.Go(func() { r.run(client, backend) })
+				}
+				wg.Wait()
 			}
 			if used := cpuTime() - before; used > 0 {
-				b.ReportMetric(used.Seconds()/float64(b.N)/amount, unit)
+				b.ReportMetric(used.Seconds()/float64(b.N*together)/amount, unit)
 			}
 		})
 	}
@@ -146,9 +182,13 @@ func benchmark(b *testing.B, load string, amount float64, unit string) {
 
 func BenchmarkBulk(b *testing.B) {
 	b.SetBytes(bulkBytes)
-	benchmark(b, "bulk", float64(bulkBytes)/(1<<30), "cpu-s/GB")
+	benchmark(b, "bulk", 1, float64(bulkBytes)/(1<<30), "cpu-s/GB")
 }
 
-func BenchmarkRoundTrip(b *testing.B) { benchmark(b, "rounds", rounds/1e6, "cpu-µs/round") }
+func BenchmarkRoundTrip(b *testing.B) { benchmark(b, "rounds", 1, rounds/1e6, "cpu-µs/round") }
 
-func BenchmarkSession(b *testing.B) { benchmark(b, "session", 1.0/1e6, "cpu-µs/session") }
+func BenchmarkSession(b *testing.B) { benchmark(b, "session", 1, 1.0/1e6, "cpu-µs/session") }
+
+func BenchmarkCrowd(b *testing.B) {
+	benchmark(b, "crowd", crowd, crowdRounds/1e6, "cpu-µs/round")
+}

@@ -32,10 +32,10 @@ type engineCase struct {
 
 // engines lists what every behaviour is tested on.
 func engines() []engineCase {
-	return []engineCase{
+	return append([]engineCase{
 		{"portable", func() Engine { return &Portable{} }},
 		{"portable without pipes", func() Engine { return &Portable{MaxPipes: -1} }},
-	}
+	}, systemEngines()...)
 }
 
 // forEachEngine runs f as a subtest for every engine, and afterwards checks that the
@@ -45,7 +45,10 @@ func forEachEngine(t *testing.T, f func(t *testing.T, e Engine)) {
 	for _, c := range engines() {
 		t.Run(c.name, func(t *testing.T) {
 			e := c.make()
-			t.Cleanup(func() { within(t, "Wait to return", e.Wait) })
+			t.Cleanup(func() {
+				within(t, "Wait to return", e.Wait)
+				within(t, "Close to return", e.Close)
+			})
 			f(t, e)
 		})
 	}

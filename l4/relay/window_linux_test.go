@@ -8,16 +8,16 @@ import (
 )
 
 // userTimeoutOf reads TCP_USER_TIMEOUT back.
-func userTimeoutOf(t *testing.T, c Conn) (d time.Duration) {
+func userTimeoutOf(t *testing.T, c Conn) (timeout time.Duration) {
 	t.Helper()
-	control(c, func(fd int) {
-		ms, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+	control(c, func(d descriptor) {
+		ms, err := unix.GetsockoptInt(d.fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 		if err != nil {
 			t.Error(err)
 		}
-		d = time.Duration(ms) * time.Millisecond
+		timeout = time.Duration(ms) * time.Millisecond
 	})
-	return d
+	return timeout
 }
 
 func TestTheUserTimeoutIsBackWhenTheReaderHasCaughtUp(t *testing.T) {
@@ -25,6 +25,9 @@ func TestTheUserTimeoutIsBackWhenTheReaderHasCaughtUp(t *testing.T) {
 	forEachSide(t, func(t *testing.T, e Engine, who Who) {
 		t.Parallel()
 		l := limited(t, e, timeout, 4<<10)
+		if l.Client == nil {
+			t.Skip("this engine takes the connections away")
+		}
 		s := l.side(who)
 		towards, back := l.Backend, l.Client // the relay's own ends
 		if who == Backend {

@@ -117,7 +117,7 @@ func TestTheLegsAreInspectedSeveralTimesInAUserTimeout(t *testing.T) {
 		-1: patrolMost, 0: patrolMost, time.Millisecond: patrolLeast, time.Second: time.Second / 4, time.Hour: patrolMost,
 	} {
 		r := newRun(&Portable{}, &Session{Limits: Limits{User: user}})
-		if got := r.patrol(); got != want {
+		if got := r.s.Limits.patrol(); got != want {
 			t.Errorf("user timeout %v: every %v, want %v", user, got, want)
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package relay
+
+func systemEngines() []engineCase { return nil }
