@@ -34,7 +34,7 @@ type Config struct {
 	MaxConnections int // sessions at one time; 0 = no limit
 	MaxPerSource   int // sessions of one client address (of one /64 with IPv6); 0 = no limit
 
-	Engine      relay.Engine // nil = a relay.Portable of its own
+	Engine      relay.Engine // nil = a relay.Portable of its own; the caller closes its own one
 	Descriptors *Descriptors // the process's budget; nil = not counted
 
 	Log        *slog.Logger // nil discards

@@ -11,8 +11,8 @@ const perSession = 2
 // Descriptors is the budget of file descriptors that all services of a process share.
 // A nil Descriptors has no bound.
 //
-// A process needs 2 a session, 2 a pipe of a bulk transfer (relay.Portable.MaxPipes),
-// 1 a listener, 1 spare a listener, 1 a probe in flight, and about 8 of its own.
+// A process needs 2 a session, 2 a pipe of a bulk transfer (the engine's MaxPipes), 2
+// an event loop (relay.Loops), 1 a listener, 1 spare a listener, 1 a probe in flight, and about 8 of its own.
 type Descriptors struct {
 	limit, budget int64
 	used          atomic.Int64

@@ -32,7 +32,7 @@ type rig struct {
 // may be left.
 func serve(t testing.TB, cfg Config, backends ...BackendConfig) *rig {
 	t.Helper()
-	r := assemble(t, cfg, backends...)
+	r := assemble(t, withEngine(t, cfg), backends...)
 	r.address = r.listen("127.0.0.1:0").String()
 	return r
 }

@@ -14,6 +14,7 @@ import (
 // Service balances the connections of its listeners over the backends of its pool.
 type Service struct {
 	cfg    Config
+	own    bool // the engine is
 	log    *slog.Logger
 	pool   *Pool
 	dialer net.Dialer
@@ -39,12 +40,14 @@ type Service struct {
 
 // New makes a service. Its pool is empty; see Pool. Errors wrap ErrConfig.
 func New(cfg Config) (*Service, error) {
+	own := cfg.Engine == nil
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	s := &Service{
 		cfg:       cfg,
+		own:       own,
 		log:       cfg.Log,
 		pool:      newPool(cfg.Name, cfg.Balance, cfg.Log),
 		dialer:    newDialer(cfg.Connect),
@@ -122,6 +125,9 @@ func (s *Service) Shutdown(ctx context.Context) (forced int) {
 	s.stopThrottles()
 	s.pool.close()
 	s.cancel()
+	if s.own {
+		s.cfg.Engine.Close()
+	}
 	return forced
 }
 

@@ -54,6 +54,7 @@ func TestExitStatusAndWhereTheReasonIsPrinted(t *testing.T) {
 		{"check of a good file", []string{"check", "-c", good}, exitDone, "name: web", ""},
 		{"check of a bad file", []string{"check", "-c", bad}, exitFailed, "", bad + ":2:"},
 		{"check of no file", []string{"check", "-c", good + ".not"}, exitFailed, "", "no such file"},
+		{"an unknown engine", []string{"run", "-c", good, "--engine", "steam"}, exitFailed, "", `unknown engine "steam"`},
 		{"run of a bad file", []string{"run", "-c", bad}, exitFailed, "", bad + ":2:"},
 		{"flags with a fault", []string{"run", "--listen", ":0", "--balance", "best", "1.2.3.4:5"}, exitFailed, "", "--balance"},
 		{"flags without backends", []string{"run", "--listen", ":0"}, exitFailed, "", "BACKEND: required"},

@@ -20,6 +20,7 @@ var errNoFile = errors.New("no file given: use -c FILE")
 func newRunCommand() *cobra.Command {
 	var path string
 	var flags config.Flags
+	var engine string
 	cmd := &cobra.Command{
 		Use:   "run (-c FILE | --listen ADDR [flags] BACKEND...)",
 		Short: "Run from a file, or one service from flags",
@@ -35,7 +36,7 @@ func newRunCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runFile(cmd.Context(), file, signals, cmd.ErrOrStderr())
+			return runFile(cmd.Context(), file, app.Engine(engine), signals, cmd.ErrOrStderr())
 		},
 	}
 	fileFlag(cmd, &path)
@@ -46,8 +47,13 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&flags.SendProxy, "send-proxy", "", "PROXY header to backends: none, v1 or v2")
 	f.StringVar(&flags.Admin, "admin", "", "`ADDR` of the admin page")
 	f.StringVar(&flags.LogSessions, "log-sessions", "", "sessions to log: all, errors or off")
+	f.StringVar(&engine, engineFlag, "", "relay `ENGINE`: portable or loops")
+	f.MarkHidden(engineFlag) // fails only for a flag that is not there
 	return cmd
 }
+
+// engineFlag selects the relay engine. It is for comparisons and for help in need.
+const engineFlag = "engine"
 
 // runConfig reads the file, or the flags in its place.
 func runConfig(cmd *cobra.Command, path string, flags config.Flags) (config.File, error) {
@@ -57,19 +63,23 @@ func runConfig(cmd *cobra.Command, path string, flags config.Flags) (config.File
 		}
 		return config.FromFlags(flags)
 	}
-	if cmd.Flags().NFlag() > 1 || len(flags.Backends) > 0 {
+	given := cmd.Flags().NFlag()
+	if cmd.Flags().Changed(engineFlag) {
+		given-- // a matter of the process, not of the configuration
+	}
+	if given > 1 || len(flags.Backends) > 0 {
 		return config.File{}, usageError{errors.New("-c FILE goes with no other flag and no backend"), cmd.CommandPath()}
 	}
 	return loadFile(path)
 }
 
 // runFile runs until a signal or the end of ctx.
-func runFile(ctx context.Context, file config.File, signals <-chan os.Signal, stderr io.Writer) error {
+func runFile(ctx context.Context, file config.File, engine app.Engine, signals <-chan os.Signal, stderr io.Writer) error {
 	direct := newLog(file.Log, stderr)
 	queue := newLogQueue(stderr, func(n int64) { direct.Warn("log records dropped", "records", n) })
 	defer queue.Close(lastWords)
 	log := newLog(file.Log, queue)
-	a, err := app.New(file, log)
+	a, err := app.New(file, engine, log)
 	if err != nil {
 		return err
 	}

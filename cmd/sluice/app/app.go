@@ -21,37 +21,52 @@ const reportEvery = 5 * time.Second
 type App struct {
 	file     config.File
 	log      *slog.Logger
-	engine   *relay.Portable
+	engine   relay.Engine
 	services []*service
 	serving  sync.WaitGroup
 }
 
-// New makes an App that does nothing yet. Errors come from values that file's own
-// validation lets pass and a package below does not.
-func New(file config.File, log *slog.Logger) (*App, error) {
-	limits := limitsFor(file, descriptorLimit())
+// New makes an App that does nothing yet but hold its relay engine: it is to be
+// started. Errors come from values that file's own validation lets pass and a package
+// below does not, and from want of descriptors.
+func New(file config.File, engine Engine, log *slog.Logger) (*App, error) {
+	limits := limitsFor(file, descriptorLimit(), engine.descriptors())
 	if limits.tight {
 		log.Warn("descriptor limit is low", "limit", limits.descriptors.Limit(), "sessions", limits.descriptors.Sessions())
 	}
-	a := &App{file: file, log: log, engine: &relay.Portable{MaxPipes: limits.pipes}}
-	for _, c := range file.Services {
-		s, err := newService(c, file.Log.Sessions, a.engine, limits.descriptors, log)
-		if err != nil {
-			return nil, err
-		}
-		a.services = append(a.services, s)
+	driver, err := engine.make(limits.pipes)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{file: file, log: log, engine: driver}
+	if err := a.assemble(limits.descriptors); err != nil {
+		driver.Close()
+		return nil, err
 	}
 	return a, nil
 }
 
+// assemble makes the services.
+func (a *App) assemble(d *l4.Descriptors) error {
+	for _, c := range a.file.Services {
+		s, err := newService(c, a.file.Log.Sessions, a.engine, d, a.log)
+		if err != nil {
+			return err
+		}
+		a.services = append(a.services, s)
+	}
+	return nil
+}
+
 // Start binds every listener, all or none, then probes and serves. Its error names
-// the service and the address.
+// the service and the address; the App is of no use then.
 func (a *App) Start(ctx context.Context) error {
 	for _, s := range a.services {
 		if err := s.bind(ctx); err != nil {
 			for _, s := range a.services {
 				s.unbind()
 			}
+			a.engine.Close()
 			return err
 		}
 	}
@@ -90,7 +105,7 @@ func (a *App) Drain(ctx context.Context) (forced int) {
 	}
 	a.report(&services)
 	a.serving.Wait()
-	a.engine.Wait()
+	a.engine.Close()
 	for _, s := range a.services {
 		s.monitor.Close()
 	}

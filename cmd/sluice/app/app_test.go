@@ -24,8 +24,13 @@ const patience = 10 * time.Second
 // start runs the given file until the test ends, and returns it with what it logs.
 func start(t *testing.T, yaml string) (*App, *lockedBuffer) {
 	t.Helper()
+	return startOn(t, Default, yaml)
+}
+
+func startOn(t *testing.T, engine Engine, yaml string) (*App, *lockedBuffer) {
+	t.Helper()
 	log := &lockedBuffer{grown: make(chan struct{}, 1)}
-	a, err := New(parse(t, yaml), slog.New(slog.NewTextHandler(log, nil)))
+	a, err := New(parse(t, yaml), engine, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +124,7 @@ func TestATakenPortStartsNothing(t *testing.T) {
 services:
   - {name: one, listen: '`+free.Addr().String()+`', backends: ['127.0.0.1:1']}
   - {name: two, listen: '`+taken.Addr().String()+`', backends: ['127.0.0.1:1']}
-`), slog.New(slog.DiscardHandler))
+`), Default, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

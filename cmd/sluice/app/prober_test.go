@@ -90,7 +90,7 @@ func TestChecksThatAreValidInAFileMakeProbers(t *testing.T) {
 				continue
 			}
 			made++
-			if _, err := New(file, slog.New(slog.DiscardHandler)); err != nil {
+			if _, err := New(file, Portable, slog.New(slog.DiscardHandler)); err != nil {
 				t.Errorf("%s: %q passes the check of the file, then: %v", key, value, err)
 			}
 		}

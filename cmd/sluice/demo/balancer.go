@@ -38,7 +38,7 @@ func startBalancerOn(ctx context.Context, address string, backends []*backend, l
 	if err != nil {
 		return nil, err
 	}
-	a, err := app.New(file, log)
+	a, err := app.New(file, app.Default, log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package l4
+
+import (
+	"errors"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+func newLoops() (relay.Engine, error) { return nil, errors.ErrUnsupported }
