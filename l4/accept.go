@@ -3,7 +3,10 @@ package l4
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"os"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,13 +21,17 @@ const (
 	shedPatience     = 10 * time.Millisecond // for the client that made the accept fail to be there still
 )
 
-// acceptor is one listener's accept loop.
+// acceptor is one listener's: what becomes of its clients, and of accepts that fail.
+// Several goroutines of an engine may share it.
 type acceptor struct {
-	s      *Service
-	ln     net.Listener
-	spare  *os.File // a descriptor given up to accept, and close, a client that there is none for
+	s    *Service
+	ln   net.Listener
+	held atomic.Bool  // the spare descriptor is
+	wait atomic.Int64 // the last pause
+
+	mu     sync.Mutex // guards the rest
+	spare  *os.File   // a descriptor given up to accept, and close, a client that there is none for
 	failed throttle
-	pause  time.Duration
 }
 
 func newAcceptor(s *Service, ln net.Listener) *acceptor {
@@ -33,32 +40,76 @@ func newAcceptor(s *Service, ln net.Listener) *acceptor {
 	return a
 }
 
-// run accepts until the listener is closed.
+// run accepts until the service is closing, or the listener is closed by somebody
+// else: then it returns the error. The engine does it if it can.
 func (a *acceptor) run() error {
-	defer a.dropSpare()
-	defer a.failed.stop(func(int64) {})
+	defer a.close()
+	err := a.front()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return a.loop()
+	}
+	return err
+}
+
+// loop is the accept loop of engines that have none.
+func (a *acceptor) loop() error {
 	for {
 		c, err := a.ln.Accept()
 		switch {
-		case err == nil && !a.holdSpare():
-			// Descriptors that are left belong to the spare one first.
-			a.s.refuse(c, relay.Descriptors)
-			a.holdSpare()
 		case err == nil:
-			a.pause = 0
-			a.s.accepted(c)
+			a.accepted(c)
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case errors.Is(err, syscall.ECONNABORTED): // that client's own affair
 		default:
-			a.recover(err)
+			select {
+			case <-time.After(a.AcceptFailed(err, queue{a.ln})):
+			case <-a.s.stopping:
+			}
 		}
 	}
 }
 
-// recover gets over a failed accept: out of descriptors it turns one client away,
-// else it waits.
-func (a *acceptor) recover(err error) {
+// accepted starts the session of a client.
+func (a *acceptor) accepted(c net.Conn) {
+	a.wait.Store(0)
+	conn, ok := c.(relay.Conn)
+	if !ok {
+		c.Close()
+		a.s.log.Error("not a stream of bytes", "service", a.s.cfg.Name, "client", c.RemoteAddr().String())
+		return
+	}
+	if sess := a.welcome(arrived{conn}, conn); sess != nil {
+		go sess.run()
+	}
+}
+
+// welcome reserves what a new session needs and begins it. Without that the client is
+// turned away. An engine keeps its connection to itself.
+func (a *acceptor) welcome(c relay.Arrival, conn relay.Conn) *Session {
+	s := a.s
+	switch {
+	case !a.held.Load() && !a.holdSpare(): // descriptors that are left belong to the spare one first
+		s.refuse(c, relay.Descriptors)
+		a.holdSpare()
+		return nil
+	case !s.cfg.Descriptors.take(perSession):
+		s.refuse(c, relay.Descriptors)
+		return nil
+	}
+	sess, ok := s.begin(c, conn)
+	if !ok {
+		s.cfg.Descriptors.give(perSession)
+		c.Reset()
+	}
+	return sess
+}
+
+// AcceptFailed gets over a failed accept: out of descriptors it turns one client away,
+// else it returns how long to wait.
+func (a *acceptor) AcceptFailed(err error, q relay.Queue) (pause time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	say := func(n int64) {
 		a.s.log.Warn("accept failed", "service", a.s.cfg.Name, "listen", a.ln.Addr().String(),
 			"error", innermost(err).Error(), "times", n)
@@ -66,40 +117,32 @@ func (a *acceptor) recover(err error) {
 	if a.failed.pass(say) {
 		say(1)
 	}
-	if outOfDescriptors(err) && a.shed() {
-		return
+	if outOfDescriptors(err) && a.shed(q) {
+		a.wait.Store(0)
+		return 0
 	}
-	a.pause = min(max(2*a.pause, firstAcceptPause), lastAcceptPause)
-	select {
-	case <-time.After(a.pause):
-	case <-a.s.stopping:
-	}
+	pause = min(max(2*time.Duration(a.wait.Load()), firstAcceptPause), lastAcceptPause)
+	a.wait.Store(int64(pause))
+	return pause
 }
 
 // shed closes the client at the head of the queue with the help of the spare
 // descriptor; false if that did not work. The spare one is given up only for a client
-// that is there: while none is, a dial would take it.
-func (a *acceptor) shed() bool {
+// that is there: while none is, a dial would take it. With mu held.
+func (a *acceptor) shed(q relay.Queue) bool {
 	if a.spare == nil {
-		a.holdSpare()
+		a.takeSpare()
 		return false
 	}
-	if !clientWaits(a.ln) {
+	if !q.Waits() {
 		return false
 	}
 	a.dropSpare()
-	defer a.holdSpare()
-	l, ok := a.ln.(interface{ SetDeadline(time.Time) error })
-	if !ok {
-		return false
-	}
-	l.SetDeadline(time.Now().Add(shedPatience))
-	defer l.SetDeadline(time.Time{})
-	c, err := a.ln.Accept()
+	defer a.takeSpare()
+	c, err := q.Accept()
 	if err != nil {
 		return false
 	}
-	a.pause = 0
 	a.s.refuse(c, relay.Descriptors)
 	return true
 }
@@ -107,11 +150,18 @@ func (a *acceptor) shed() bool {
 // holdSpare takes the spare descriptor unless it is held; false if there was none to
 // take. A system without the device does without.
 func (a *acceptor) holdSpare() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.takeSpare()
+}
+
+func (a *acceptor) takeSpare() bool {
 	if a.spare != nil {
 		return true
 	}
 	var err error
 	a.spare, err = os.Open(os.DevNull)
+	a.held.Store(err == nil)
 	return !outOfDescriptors(err)
 }
 
@@ -123,34 +173,49 @@ func (a *acceptor) dropSpare() {
 	if a.spare != nil {
 		a.spare.Close()
 		a.spare = nil
+		a.held.Store(false)
 	}
 }
 
-// accepted reserves what a new session needs and starts it.
-func (s *Service) accepted(c net.Conn) {
-	conn, ok := c.(relay.Conn)
-	if !ok {
-		c.Close()
-		s.log.Error("not a stream of bytes", "service", s.cfg.Name, "client", c.RemoteAddr().String())
-		return
-	}
-	if !s.cfg.Descriptors.take(perSession) {
-		s.refuse(conn, relay.Descriptors)
-		return
-	}
-	sess, ok := s.begin(conn)
-	if !ok {
-		s.cfg.Descriptors.give(perSession)
-		abort(conn)
-		return
-	}
-	go sess.run()
+func (a *acceptor) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dropSpare()
+	a.failed.stop(func(int64) {})
 }
 
-// refuse closes a client for which no session was begun.
-func (s *Service) refuse(c net.Conn, why relay.Why) {
-	sess := &Session{svc: s, start: time.Now(), client: addrPort(c.RemoteAddr()), peer: "unix"}
-	abort(c)
+// arrived is a client that package net has accepted.
+type arrived struct{ net.Conn }
+
+func (c arrived) Peer() netip.AddrPort       { return addrPort(c.RemoteAddr()) }
+func (c arrived) Local() netip.AddrPort      { return addrPort(c.LocalAddr()) }
+func (c arrived) Reset()                     { abort(c.Conn) }
+func (c arrived) Leave() (relay.Conn, error) { return nil, errors.ErrUnsupported }
+
+// queue is the one of a listener of package net.
+type queue struct{ ln net.Listener }
+
+func (q queue) Waits() bool { return clientWaits(q.ln) }
+
+// Accept does not wait for long.
+func (q queue) Accept() (relay.Arrival, error) {
+	l, ok := q.ln.(interface{ SetDeadline(time.Time) error })
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	l.SetDeadline(time.Now().Add(shedPatience))
+	defer l.SetDeadline(time.Time{})
+	c, err := q.ln.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return arrived{c}, nil
+}
+
+// refuse turns away a client for which no session was begun.
+func (s *Service) refuse(c relay.Arrival, why relay.Why) {
+	sess := &Session{svc: s, start: s.now(), client: c.Peer()}
+	c.Reset()
 	s.ended[why].Add(1)
 	sess.log(relay.End{Who: relay.Sluice, Why: why})
 }

@@ -206,11 +206,11 @@ func TestTheSpareDescriptorIsHeldAgainAndGivenBack(t *testing.T) {
 	if a.spare == nil {
 		t.Fatal("none is held")
 	}
-	if a.shed() || a.spare == nil { // a listener without deadlines
+	if a.shed(queue{a.ln}) || a.spare == nil { // a listener without deadlines
 		t.Error("shed, or the spare one is lost")
 	}
 	a.dropSpare()
-	if a.shed() || a.spare == nil { // it was lost: another try, then
+	if a.shed(queue{a.ln}) || a.spare == nil { // it was lost: another try, then
 		t.Error("shed without one, or it was not taken back")
 	}
 	a.dropSpare()
@@ -220,7 +220,7 @@ func TestTheSpareDescriptorIsHeldAgainAndGivenBack(t *testing.T) {
 func TestWhatIsNoStreamIsNotServed(t *testing.T) {
 	r := assemble(t, Config{})
 	c, far := net.Pipe()
-	r.accepted(c)
+	newAcceptor(r.Service, newFakeListener(nil)).accepted(c)
 	expectDrain(t, far, "", "eof")
 	if said := r.log.said(); fmt.Sprint(said) != "[ERROR not a stream of bytes]" {
 		t.Errorf("logged %v", said)

@@ -35,6 +35,7 @@ type Observer interface {
 type Backend struct {
 	cfg              BackendConfig
 	network, address string
+	direct           *relay.Address // nil if the address has to be looked up
 	observer         atomic.Pointer[Observer]
 
 	active  atomic.Int64 // sessions that hold it, dials included

@@ -175,7 +175,6 @@ func TestAClientThatIsGoneEndsTheSearch(t *testing.T) {
 	near, far := pair(t)
 	abort(far)
 	sess := &Session{svc: r.Service}
-	sess.relay.Client = near
 	if canTell := relay.Dead(near); !canTell {
 		eventually(t, "the reset to arrive", func() bool { _, err := near.Write([]byte{0}); return err != nil })
 	}
@@ -183,7 +182,7 @@ func TestAClientThatIsGoneEndsTheSearch(t *testing.T) {
 	if relay.Dead(near) { // some systems do not tell
 		want = relay.End{Who: relay.Client, Why: relay.Reset}
 	}
-	if e := sess.giveUp(&dialFault{kind: dialRefused}); e != want {
+	if e := sess.giveUp(&dialFault{kind: dialRefused}, relay.Dead(near)); e != want {
 		t.Errorf("ended by %v, want %v", e, want)
 	}
 }
@@ -191,15 +190,13 @@ func TestAClientThatIsGoneEndsTheSearch(t *testing.T) {
 // C47: another backend's dial would need a descriptor just as well.
 func TestADialWithoutDescriptorsEndsTheSearch(t *testing.T) {
 	r := assemble(t, Config{})
-	near, _ := pair(t)
 	sess := &Session{svc: r.Service}
-	sess.relay.Client = near
 	for kind, want := range map[dialFailure]relay.End{
 		dialDescriptors: {Who: relay.Sluice, Why: relay.Descriptors},
 		dialPorts:       {}, // there may be ports towards another
 		dialRefused:     {},
 	} {
-		if e := sess.giveUp(&dialFault{kind: kind}); e != want {
+		if e := sess.giveUp(&dialFault{kind: kind}, false); e != want {
 			t.Errorf("%s: %v, want %v", kind, e, want)
 		}
 	}

@@ -48,24 +48,17 @@ type dialFault struct {
 	began time.Time
 }
 
-var errSelf = errors.New("l4: connected to itself: nothing listens there")
-
 // dial connects to b and sends it the PROXY header, if one is to be sent.
-func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, *dialFault) {
-	began := time.Now()
+func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, error) {
 	conn, err := s.connectTo(b)
-	if err == nil {
-		if err = s.sendHeader(conn, sess); err != nil {
-			abort(conn)
-		}
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		b.hear().DialOK(began)
-		return conn, nil
+	if err := s.sendHeader(conn, sess.header()); err != nil {
+		abort(conn)
+		return nil, err
 	}
-	f := s.faultOf(err)
-	f.began = began
-	return nil, f
+	return conn, nil
 }
 
 // blame counts a failed dial to b, and tells b's observer unless it says nothing of b.
@@ -97,7 +90,7 @@ func (s *Service) connectTo(b *Backend) (relay.Conn, error) {
 	}
 	if local := addrPort(conn.LocalAddr()); local.IsValid() && local == addrPort(conn.RemoteAddr()) {
 		abort(conn)
-		return nil, errSelf
+		return nil, relay.ErrSelf
 	}
 	if t, ok := conn.(*net.TCPConn); ok {
 		t.SetLinger(-1) // fails only if the connection is lost already
@@ -106,16 +99,25 @@ func (s *Service) connectTo(b *Backend) (relay.Conn, error) {
 	return conn, nil
 }
 
+// header returns the PROXY header that the session's backend gets; nil for none.
+func (sess *Session) header() []byte {
+	version := sess.svc.cfg.Proxy.Send
+	if version == 0 {
+		return nil
+	}
+	return proxyHeader(version, sess.client, *sess.local)
+}
+
 // sendHeader writes the PROXY header at once, whatever the client does.
-func (s *Service) sendHeader(conn relay.Conn, sess *Session) error {
-	if s.cfg.Proxy.Send == 0 {
+func (s *Service) sendHeader(conn relay.Conn, header []byte) error {
+	if len(header) == 0 {
 		return nil
 	}
 	if d := s.cfg.Connect.Timeout; d > 0 {
 		conn.SetWriteDeadline(time.Now().Add(d))
 		defer conn.SetWriteDeadline(time.Time{})
 	}
-	_, err := conn.Write(proxyHeader(s.cfg.Proxy.Send, sess.client, sess.local))
+	_, err := conn.Write(header)
 	return err
 }
 
@@ -128,7 +130,7 @@ func (s *Service) faultOf(err error) *dialFault {
 	switch {
 	case s.ctx.Err() != nil || errors.Is(err, context.Canceled):
 		f.kind = dialCancelled
-	case errors.Is(err, errSelf):
+	case errors.Is(err, relay.ErrSelf):
 		f.kind = dialSelf
 	case errors.As(err, &dns) && !dns.IsNotFound && !dns.IsTimeout:
 		f.kind, f.text = dialResolver, dns.Error()

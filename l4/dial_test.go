@@ -35,7 +35,7 @@ func TestFailedDialsAreClassified(t *testing.T) {
 		{sys(syscall.ETIMEDOUT), dialTimeout, false, syscall.ETIMEDOUT.Error()}, // the system gave up first
 		{wrap(os.ErrDeadlineExceeded), dialTimeout, false, "no answer within 3s"},
 		{wrap(context.DeadlineExceeded), dialTimeout, false, "no answer within 3s"},
-		{errSelf, dialSelf, false, errSelf.Error()},
+		{relay.ErrSelf, dialSelf, false, relay.ErrSelf.Error()},
 		{wrap(&net.DNSError{Err: "no such host", Name: "db.test", IsNotFound: true}), dialName, false, "lookup db.test: no such host"},
 		{wrap(&net.DNSError{Err: "i/o timeout", Name: "db.test", IsTimeout: true}), dialName, false, "lookup db.test: i/o timeout"},
 		{sys(syscall.EACCES), dialOther, false, syscall.EACCES.Error()},
@@ -86,7 +86,8 @@ type scripted struct {
 func (e *scripted) Kill(*relay.Session, relay.End) {}
 
 func (e *scripted) Start(s *relay.Session) {
-	s.Owner.(*Session).relayed = time.Now().Add(-e.age)
+	sess := s.Owner.(*Session)
+	sess.relayed = sess.svc.now() - e.age
 	go func() {
 		s.Client.Close()
 		s.Backend.Close()

@@ -13,7 +13,7 @@ import (
 func (r *rig) kill(e relay.End) {
 	r.mu.Lock()
 	var one *Session
-	for sess := range r.sessions {
+	for sess := range r.sessions.all {
 		one = sess
 	}
 	r.mu.Unlock()
@@ -129,7 +129,7 @@ func TestEverySessionTellsWhoEndedItAndWhy(t *testing.T) {
 func TestAKillBeforeTheHandOverEndsTheSession(t *testing.T) {
 	r := assemble(t, Config{}, backend(t, mute).config("b"))
 	near, far := pair(t)
-	sess, ok := r.begin(near)
+	sess, ok := r.begin(arrived{near}, near)
 	if !ok {
 		t.Fatal("not begun")
 	}

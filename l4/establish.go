@@ -19,15 +19,16 @@ func (sess *Session) run() {
 // establish takes a session through its steps to the relay; the zero End if it got
 // there.
 func (sess *Session) establish() relay.End {
-	s := sess.svc
-	s.tune(sess.relay.Client)
-	if contains(s.cfg.Proxy.Accept, sess.client.Addr()) {
+	sess.svc.tune(sess.relay.Client)
+	if sess.mustSayWho() {
 		if e := sess.readHeader(); e.Why != relay.Running {
 			return e
 		}
 	}
-	if e := sess.admit(); e.Why != relay.Running {
-		return e
+	if !sess.admitted {
+		if e := sess.admit(); e.Why != relay.Running {
+			return e
+		}
 	}
 	if e := sess.connect(); e.Why != relay.Running {
 		return e
@@ -35,12 +36,17 @@ func (sess *Session) establish() relay.End {
 	return sess.handOver()
 }
 
+// mustSayWho tells whether the client is to send a PROXY header.
+func (sess *Session) mustSayWho() bool {
+	return !sess.admitted && contains(sess.svc.cfg.Proxy.Accept, sess.client.Addr())
+}
+
 // readHeader reads the PROXY header that a trusted peer must send. What came behind
 // it in the same segments is the first payload.
 func (sess *Session) readHeader() relay.End {
 	c := sess.relay.Client
 	if d := sess.svc.cfg.Proxy.AcceptTimeout; d > 0 {
-		c.SetReadDeadline(sess.start.Add(d))
+		c.SetReadDeadline(sess.svc.at(sess.start).Add(d))
 	}
 	h, rest, err := readProxyHeader(c)
 	switch {
@@ -54,7 +60,7 @@ func (sess *Session) readHeader() relay.End {
 	}
 	c.SetReadDeadline(time.Time{})
 	if h.source.IsValid() {
-		sess.client, sess.local = h.source, h.destination
+		sess.client, sess.local = h.source, &h.destination
 	}
 	sess.relay.Pending = rest
 	return relay.End{}
@@ -71,57 +77,84 @@ func (sess *Session) admit() relay.End {
 	}
 	sess.admitted = true
 	if s.cfg.MaxPerSource > 0 && a.IsValid() {
-		source := sourceOf(a)
-		if !s.sources.enter(source, s.cfg.MaxPerSource) {
+		if !s.sources.enter(sourceOf(a), s.cfg.MaxPerSource) {
 			return relay.End{Who: relay.Sluice, Why: relay.LimitPerSource}
 		}
-		sess.source = source
+		sess.sourced = true
 	}
 	return relay.End{}
 }
 
 // connect finds the session a backend that accepts, each usable one at most once.
 func (sess *Session) connect() relay.End {
-	s := sess.svc
-	key := picker.Hash(sess.client.Addr())
-	for limit := s.cfg.Connect.Attempts; limit == 0 || sess.attempts < limit; {
-		b, why := s.pool.choose(key, sess.tried)
-		if b == nil {
-			return sess.noBackend(why)
+	for {
+		if sess.backend == nil {
+			if e := sess.choose(); e.Why != relay.Running {
+				return e
+			}
 		}
-		sess.attempts++
-		if sess.attempts > 1 {
-			b.retries.Add(1)
-		}
-		sess.backend = b
-		conn, fault := s.dial(sess, b)
-		if fault == nil {
-			b.total.Add(1)
-			s.pool.accepted()
+		sess.dialled = sess.svc.now()
+		conn, err := sess.svc.dial(sess, sess.backend)
+		if err == nil {
+			sess.connected()
 			sess.relay.Backend = conn
 			return relay.End{}
 		}
-		b.give()
-		b.blame(fault)
-		sess.backend = nil
-		sess.tried = append(sess.tried, b)
-		sess.trouble = b.cfg.Name + ": " + fault.text
-		if e := sess.giveUp(fault); e.Why != relay.Running {
+		if e := sess.dialFailed(err, relay.Dead(sess.relay.Client)); e.Why != relay.Running {
 			return e
 		}
 	}
-	// Others may be usable still: this is no outage.
-	return relay.End{Who: relay.Sluice, Why: relay.ConnectFailed}
+}
+
+// choose reserves the backend that is to be dialled next.
+func (sess *Session) choose() relay.End {
+	s := sess.svc
+	if limit := s.cfg.Connect.Attempts; limit > 0 && sess.attempts >= limit {
+		// Others may be usable still: this is no outage.
+		return relay.End{Who: relay.Sluice, Why: relay.ConnectFailed}
+	}
+	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), sess.tried)
+	if b == nil {
+		return sess.noBackend(why)
+	}
+	sess.attempts++
+	if sess.attempts > 1 {
+		b.retries.Add(1)
+	}
+	sess.backend = b
+	return relay.End{}
+}
+
+// connected takes note of a dial that succeeded.
+func (sess *Session) connected() {
+	b := sess.backend
+	b.hear().DialOK(sess.svc.at(sess.dialled))
+	b.total.Add(1)
+	sess.svc.pool.accepted()
+}
+
+// dialFailed gives the backend back. It returns how the session ends if there is no
+// point in trying another: the client may be gone.
+func (sess *Session) dialFailed(err error, gone bool) relay.End {
+	s, b := sess.svc, sess.backend
+	fault := s.faultOf(err)
+	fault.began = s.at(sess.dialled)
+	b.give()
+	b.blame(fault)
+	sess.backend = nil
+	sess.tried = append(sess.tried, b)
+	sess.trouble = b.cfg.Name + ": " + fault.text
+	return sess.giveUp(fault, gone)
 }
 
 // giveUp tells whether a failed dial leaves no point in trying another backend.
-func (sess *Session) giveUp(f *dialFault) relay.End {
+func (sess *Session) giveUp(f *dialFault, gone bool) relay.End {
 	switch {
 	case f.kind == dialDescriptors:
 		return relay.End{Who: relay.Sluice, Why: relay.Descriptors}
 	case sess.svc.ctx.Err() != nil:
 		return relay.End{Who: relay.Operator, Why: relay.Drain}
-	case relay.Dead(sess.relay.Client):
+	case gone:
 		return relay.End{Who: relay.Client, Why: relay.Reset}
 	}
 	return relay.End{}

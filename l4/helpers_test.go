@@ -95,8 +95,8 @@ func (r *rig) expectNothingHeld() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.sessions) != 0 || len(r.listeners) != 0 || len(r.sources.n) != 0 {
-		r.t.Errorf("left: %d records, %d listeners, %d sources", len(r.sessions), len(r.listeners), len(r.sources.n))
+	if r.sessions.n != 0 || len(r.listeners) != 0 || len(r.sources.n) != 0 {
+		r.t.Errorf("left: %d records, %d listeners, %d sources", r.sessions.n, len(r.listeners), len(r.sources.n))
 	}
 	if d := r.cfg.Descriptors; d != nil && d.used.Load() != 0 {
 		r.t.Errorf("%d descriptors are left in use", d.used.Load())
@@ -177,7 +177,7 @@ func (r *rig) awaitRelayed(n int) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		relayed := 0
-		for sess := range r.sessions {
+		for sess := range r.sessions.all {
 			if sess.relaying() != nil {
 				relayed++
 			}

@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // Listen opens a listener for Serve on host:port or unix:/path. An empty host, or ::,
@@ -31,34 +33,54 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("l4: %w", withoutAddress(err))
 	}
-	if u, ok := ln.(*net.UnixListener); ok {
-		return ownSocket(u, addr), nil
-	}
-	return ln, nil
+	return newListener(ln, addr), nil
 }
 
-// unixListener removes its socket's file when it is closed, unless another process has
-// put its own in the place meanwhile.
-type unixListener struct {
-	*net.UnixListener
-	path string
-	file os.FileInfo
+// listener is what Listen returns. It tells when it is closed, so that an engine may
+// have its socket.
+type listener struct {
+	socket
+	closing sync.Once
+	closed  chan struct{}
+	path    string // of a Unix socket's file, which is removed with the listener
+	file    os.FileInfo
 }
 
-func ownSocket(ln *net.UnixListener, path string) net.Listener {
-	file, err := os.Lstat(path)
-	if err != nil { // an abstract name, or gone already
+// socket is a listener of package net.
+type socket interface {
+	net.Listener
+	syscall.Conn
+	SetDeadline(time.Time) error
+}
+
+func newListener(ln net.Listener, address string) net.Listener {
+	s, ok := ln.(socket)
+	if !ok {
 		return ln
 	}
-	ln.SetUnlinkOnClose(false)
-	return &unixListener{ln, path, file}
+	l := &listener{socket: s, closed: make(chan struct{})}
+	if u, ok := ln.(*net.UnixListener); ok {
+		if file, err := os.Lstat(address); err == nil { // else an abstract name, or gone already
+			u.SetUnlinkOnClose(false)
+			l.path, l.file = address, file
+		}
+	}
+	return l
 }
 
-func (u *unixListener) Close() error {
-	err := u.UnixListener.Close()
-	if now, statErr := os.Lstat(u.path); err == nil && statErr == nil && os.SameFile(now, u.file) {
-		os.Remove(u.path)
-	}
+// Close leaves a Unix socket's file alone if another process has put its own in the
+// place meanwhile.
+func (l *listener) Close() error {
+	err := l.socket.Close()
+	l.closing.Do(func() {
+		close(l.closed)
+		if l.path == "" {
+			return
+		}
+		if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.file) {
+			os.Remove(l.path)
+		}
+	})
 	return err
 }
 

@@ -94,6 +94,7 @@ func newBackend(c BackendConfig, names map[string]bool) (*Backend, error) {
 	names[c.Name] = true
 	b := &Backend{cfg: c, probed: note{"not probed yet", time.Now()}}
 	b.network, b.address = splitAddress(c.Address)
+	b.direct = relay.NewAddress(b.network, b.address)
 	return b, nil
 }
 

@@ -109,7 +109,7 @@ func TestABackendThatIsGoneBeforeItsHeaderIsAFailedDial(t *testing.T) {
 	near, far := pair(t)
 	abort(far)
 	var err error
-	eventually(t, "the header's write to fail", func() bool { err = r.sendHeader(near, &Session{}); return err != nil })
+	eventually(t, "the header's write to fail", func() bool { err = r.sendHeader(near, []byte("header")); return err != nil })
 	if f := r.faultOf(err); f.kind != dialReset || f.kind.ours() {
 		t.Errorf("%v is %s", err, f.kind)
 	}

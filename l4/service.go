@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluicelb/sluice/l4/relay"
 )
@@ -14,6 +16,7 @@ import (
 // Service balances the connections of its listeners over the backends of its pool.
 type Service struct {
 	cfg    Config
+	born   time.Time
 	own    bool // the engine is
 	log    *slog.Logger
 	pool   *Pool
@@ -35,7 +38,7 @@ type Service struct {
 	mu        sync.Mutex // guards the rest
 	closing   bool       // with stopping closed
 	listeners map[net.Listener]struct{}
-	sessions  map[*Session]struct{}
+	sessions  sessionList
 }
 
 // New makes a service. Its pool is empty; see Pool. Errors wrap ErrConfig.
@@ -47,17 +50,23 @@ func New(cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		cfg:       cfg,
+		born:      time.Now(),
 		own:       own,
 		log:       cfg.Log,
 		pool:      newPool(cfg.Name, cfg.Balance, cfg.Log),
 		dialer:    newDialer(cfg.Connect),
 		stopping:  make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}),
-		sessions:  make(map[*Session]struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
+
+// now returns the time since the service was made: never zero, and of half the size.
+func (s *Service) now() time.Duration { return max(time.Since(s.born), 1) }
+
+// at returns the time that now returned.
+func (s *Service) at(d time.Duration) time.Time { return s.born.Add(d) }
 
 // Name returns the service's name.
 func (s *Service) Name() string { return s.cfg.Name }
@@ -155,10 +164,7 @@ func (s *Service) stopListening() {
 func (s *Service) killAll(e relay.End) int {
 	s.cancel()
 	s.mu.Lock()
-	all := make([]*Session, 0, len(s.sessions))
-	for sess := range s.sessions {
-		all = append(all, sess)
-	}
+	all := slices.Collect(s.sessions.all)
 	s.mu.Unlock()
 	for _, sess := range all {
 		sess.kill(e)

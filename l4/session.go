@@ -19,38 +19,41 @@ type Session struct {
 	relay relay.Session
 	svc   *Service
 
-	peer     string         // the socket's peer, for the log when it has no IP address
-	client   netip.AddrPort // whom the session is for: the PROXY header's source or the peer; invalid over Unix sockets
-	local    netip.AddrPort // the address the client connected to
-	admitted bool           // counts towards the limit of connections
-	source   netip.Addr     // what a limit by source counts it under, once counted
-	start    time.Time
-	relayed  time.Time // when the relay took over; zero until then
-
-	backend  *Backend // reserved or connected; nil between
-	tried    []*Backend
+	client   netip.AddrPort  // whom the session is for: the PROXY header's source or the peer; invalid over Unix sockets
+	local    *netip.AddrPort // the address the client connected to; nil if no backend is to be told
+	admitted bool            // counts towards the limit of connections
+	sourced  bool            // counts towards the limit by source
 	attempts int
-	trouble  string // what went wrong in words: the last failed dial, or the PROXY header
+	start    time.Duration // times are the service's, see Service.now
+	dialled  time.Duration // when the last dial began
 
-	mu     sync.Mutex // guards the rest, so that a kill meets each session either before or after the hand-over
-	handed bool
-	killed relay.End
+	backend *Backend // reserved or connected; nil between
+	tried   []*Backend
+	trouble string // what went wrong in words: the last failed dial, or the PROXY header
+
+	next, previous *Session // in the service's list
+
+	mu      sync.Mutex    // guards the rest, so that a kill meets each session either before or after a hand-over
+	relayed time.Duration // when the relay took over; zero until then
+	handed  bool          // the engine has it
+	killed  relay.End
 }
 
 // begin makes the record of an accepted connection, for which descriptors have been
 // reserved. It returns false when the service is closing.
-func (s *Service) begin(c relay.Conn) (*Session, bool) {
-	sess := &Session{svc: s, start: time.Now(), client: addrPort(c.RemoteAddr()), local: addrPort(c.LocalAddr())}
-	sess.relay = relay.Session{Client: c, Limits: s.cfg.Limits, Owner: sess}
-	if !sess.client.IsValid() {
-		sess.peer = "unix"
+func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
+	sess := &Session{svc: s, start: s.now(), client: c.Peer()}
+	sess.relay = relay.Session{Client: conn, Limits: s.cfg.Limits, Owner: sess}
+	if s.cfg.Proxy.Send != 0 {
+		local := c.Local()
+		sess.local = &local
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
 		return nil, false
 	}
-	s.sessions[sess] = struct{}{}
+	s.sessions.add(sess)
 	s.active.Add(1)
 	s.running.Add(1)
 	return sess, true
@@ -67,7 +70,9 @@ func (sess *Session) kill(e relay.End) {
 		sess.svc.cfg.Engine.Kill(&sess.relay, e)
 		return
 	}
-	abort(sess.relay.Client) // wakes whoever reads a header from it
+	if sess.relay.Client != nil {
+		abort(sess.relay.Client) // wakes whoever reads a header from it
+	}
 }
 
 // handOver gives the connected session to the engine; the zero End if that was done.
@@ -78,7 +83,7 @@ func (sess *Session) handOver() relay.End {
 		return sess.killed
 	}
 	sess.handed = true
-	sess.relayed = time.Now()
+	sess.relayed = sess.svc.now()
 	sess.svc.cfg.Engine.Start(&sess.relay)
 	return relay.End{}
 }
@@ -100,6 +105,10 @@ func (sess *Session) turnAway(e relay.End) {
 // RelayEnded implements relay.Owner.
 func (sess *Session) RelayEnded(e relay.End) {
 	switch b := sess.backend; {
+	case sess.relayed == 0: // it was not
+		if b != nil {
+			b.failed[dialCancelled].Add(1)
+		}
 	case sess.relay.Moved(relay.ToClient) > 0:
 		b.hear().Answered()
 	case sess.endedAtOnce(e):
@@ -112,7 +121,7 @@ func (sess *Session) RelayEnded(e relay.End) {
 // order after bytes of the client does not count: what a client sends may deserve it.
 func (sess *Session) endedAtOnce(e relay.End) bool {
 	return e.Who == relay.Backend && (e.Why == relay.Reset || sess.relay.Moved(relay.ToBackend) == 0) &&
-		sess.relay.FirstEnd().Sub(sess.relayed) < atOnce
+		sess.relay.FirstEnd().Sub(sess.svc.at(sess.relayed)) < atOnce
 }
 
 // finish gives back everything the session held, counts it and logs it. It is the
@@ -120,7 +129,7 @@ func (sess *Session) endedAtOnce(e relay.End) bool {
 func (sess *Session) finish(e relay.End) {
 	s := sess.svc
 	s.mu.Lock()
-	delete(s.sessions, sess)
+	s.sessions.remove(sess)
 	if sess.backend != nil {
 		sess.backend.add(&sess.relay)
 	}
@@ -133,7 +142,9 @@ func (sess *Session) finish(e relay.End) {
 	if sess.admitted {
 		s.admitted.Add(-1)
 	}
-	s.sources.leave(sess.source)
+	if sess.sourced {
+		s.sources.leave(sourceOf(sess.client.Addr()))
+	}
 	s.active.Add(-1)
 	s.cfg.Descriptors.give(perSession)
 	sess.log(e)
@@ -164,7 +175,7 @@ func (sess *Session) log(e relay.End) {
 
 // attrs are the fields of the session's line.
 func (sess *Session) attrs(e relay.End) []slog.Attr {
-	duration := strings.Replace(time.Since(sess.start).Round(time.Microsecond).String(), "µ", "u", 1)
+	duration := strings.Replace((sess.svc.now() - sess.start).Round(time.Microsecond).String(), "µ", "u", 1)
 	attrs := []slog.Attr{
 		slog.String("service", sess.svc.cfg.Name), slog.String("client", sess.clientName()),
 		slog.String("backend", sess.backendName()), slog.Int("attempts", sess.attempts),
@@ -211,7 +222,7 @@ func (sess *Session) clientName() string {
 	if sess.client.IsValid() {
 		return sess.client.String()
 	}
-	return sess.peer
+	return "unix"
 }
 
 // backendName names the session's backend, or the last one it tried.

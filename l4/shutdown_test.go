@@ -126,7 +126,7 @@ func TestAClientAcceptedWhileTheServiceClosesIsReset(t *testing.T) {
 	r := assemble(t, Config{Descriptors: NewDescriptors(10, 0)}, plain(1)...)
 	r.Close()
 	near, far := pair(t)
-	r.accepted(near)
+	newAcceptor(r.Service, newFakeListener(nil)).accepted(near)
 	expectReset(t, far)
 	if len(r.Stats().Ended) != 0 {
 		t.Errorf("ended: %v", r.Stats().Ended)

@@ -38,11 +38,8 @@ func (s *sources) enter(a netip.Addr, limit int) bool {
 	return true
 }
 
-// leave undoes enter; the zero Addr was never counted.
+// leave undoes enter.
 func (s *sources) leave(a netip.Addr) {
-	if !a.IsValid() {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n[a]--; s.n[a] == 0 {

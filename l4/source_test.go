@@ -24,7 +24,6 @@ func TestWhatASourceIsCountedUnder(t *testing.T) {
 func TestSourcesKeepNothingOfWhoHasLeft(t *testing.T) {
 	var s sources
 	a := netip.MustParseAddr("192.0.2.1")
-	s.leave(netip.Addr{}) // never counted
 	parallel(50, func(int) {
 		for range 100 {
 			if s.enter(a, 3) {

@@ -60,7 +60,7 @@ func (s *Service) moved() map[*Backend][2]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sums := make(map[*Backend][2]int64)
-	for sess := range s.sessions {
+	for sess := range s.sessions.all {
 		if b := sess.relaying(); b != nil {
 			sum := sums[b]
 			for d := range sum {
@@ -85,7 +85,7 @@ func (s *Service) moved() map[*Backend][2]int64 {
 func (sess *Session) relaying() *Backend {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	if !sess.handed {
+	if sess.relayed == 0 {
 		return nil
 	}
 	return sess.backend

@@ -22,8 +22,17 @@ func (s *Service) tune(c relay.Conn) {
 		err = relay.SetUserTimeout(c, s.cfg.Limits.User)
 	}
 	if err != nil && !relay.Dead(c) {
-		s.tuneErr.Do(func() {
-			s.log.Warn("socket option not set", "service", s.cfg.Name, "error", err.Error())
-		})
+		s.sayNotTuned(err)
 	}
+}
+
+func (s *Service) sayNotTuned(err error) {
+	s.tuneErr.Do(func() {
+		s.log.Warn("socket option not set", "service", s.cfg.Name, "error", err.Error())
+	})
+}
+
+// sockets are the same options for an engine that makes the sockets.
+func (s *Service) sockets() relay.Sockets {
+	return relay.Sockets{KeepAlive: s.cfg.KeepAlive, Probes: keepAliveProbes, User: s.cfg.Limits.User}
 }

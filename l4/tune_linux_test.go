@@ -1,6 +1,7 @@
 package l4
 
 import (
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -22,33 +23,32 @@ func queueLimit() int {
 	return n
 }
 
-func sockopt(t testing.TB, c relay.Conn, level, option int) (value int) {
-	t.Helper()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { value, failed = unix.GetsockoptInt(int(fd), level, option) })
-	if err != nil || failed != nil {
-		t.Fatal(err, failed)
-	}
-	return value
-}
-
-// legs returns the two connections of the one session there is.
-func (r *rig) legs() map[string]relay.Conn {
+// legs returns the descriptors of the service's two sockets of a client's session.
+func (r *rig) legs(client relay.Conn) map[string]int {
 	r.t.Helper()
-	if *engineName != "portable" {
-		r.t.Skip("this engine takes the connections away")
-	}
 	r.awaitRelayed(1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for sess := range r.sessions {
-		return map[string]relay.Conn{"client": sess.relay.Client, "backend": sess.relay.Backend}
+	peers := map[string]string{client.LocalAddr().String(): "client", r.backends[0].Address(): "backend"}
+	legs := make(map[string]int)
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	return nil
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		peer, err := unix.Getpeername(fd)
+		if sa, ok := peer.(*unix.SockaddrInet4); ok && err == nil {
+			if leg, ours := peers[netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port)).String()]; ours {
+				legs[leg] = fd
+			}
+		}
+	}
+	if len(legs) != len(peers) {
+		r.t.Fatalf("found only %v", legs)
+	}
+	return legs
 }
 
 // C59, C60, C100
@@ -81,11 +81,11 @@ func TestBothLegsHaveTheConfiguredSocketOptions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := serve(t, c.cfg, echoes(t, 1)...)
-			r.connect()
-			for leg, conn := range r.legs() {
+			for leg, fd := range r.legs(r.connect()) {
 				for _, o := range c.want {
-					if got := sockopt(t, conn, o.level, o.option); got != o.want {
-						t.Errorf("%s of the %s is %d, want %d", o.name, leg, got, o.want)
+					got, err := unix.GetsockoptInt(fd, o.level, o.option)
+					if got != o.want || err != nil {
+						t.Errorf("%s of the %s is %d, want %d (%v)", o.name, leg, got, o.want, err)
 					}
 				}
 			}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"net/netip"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -65,6 +66,70 @@ func pollEvents(epoll int, events []unix.EpollEvent) int {
 		return 0
 	}
 	return int(n)
+}
+
+// accept takes a client off a listening socket's queue.
+func accept(fd int32, peer *rawAddress) (int32, unix.Errno) {
+	peer.any.Addr.Family = unix.AF_UNSPEC
+	for {
+		peer.len = unix.SizeofSockaddrAny
+		n, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(&peer.any)),
+			uintptr(unsafe.Pointer(&peer.len)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+		if errno != unix.EINTR {
+			return int32(n), errno
+		}
+	}
+}
+
+// newSocket makes a stream socket that does not block.
+func newSocket(family uint16) (int32, unix.Errno) {
+	const kind = unix.SOCK_STREAM | unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
+	fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, uintptr(family), kind, 0)
+	if errno != 0 {
+		return none, errno
+	}
+	return int32(fd), 0
+}
+
+// connect returns EINPROGRESS if the peer has still to answer.
+func connect(fd int32, to *rawAddress) unix.Errno {
+	_, _, errno := unix.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&to.any)), uintptr(to.len))
+	if errno == unix.EINTR { // it goes on all the same
+		errno = unix.EINPROGRESS
+	}
+	return errno
+}
+
+func nameOf(fd int32, a *rawAddress) unix.Errno { return askName(unix.SYS_GETSOCKNAME, fd, a) }
+
+func peerOf(fd int32, a *rawAddress) unix.Errno { return askName(unix.SYS_GETPEERNAME, fd, a) }
+
+func askName(call uintptr, fd int32, a *rawAddress) unix.Errno {
+	a.len = unix.SizeofSockaddrAny
+	_, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&a.any)), uintptr(unsafe.Pointer(&a.len)))
+	return errno
+}
+
+// localAddress is invalid for what is no TCP socket.
+func localAddress(fd int32) netip.AddrPort {
+	var a rawAddress
+	if nameOf(fd, &a) != 0 {
+		return netip.AddrPort{}
+	}
+	return a.get()
+}
+
+func setOption(fd int32, level, option, value int) unix.Errno {
+	v := int32(value)
+	_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option),
+		uintptr(unsafe.Pointer(&v)), unsafe.Sizeof(v), 0)
+	return errno
+}
+
+// watchSocket registers a socket with an epoll.
+func watchSocket(epoll int, fd int32, e *unix.EpollEvent) unix.Errno {
+	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epoll), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(e)), 0, 0)
+	return errno
 }
 
 func count(n uintptr, errno unix.Errno) (int, unix.Errno) {

@@ -214,14 +214,23 @@ func (l *loop) cut(slot int32) {
 	closeLeg(&r.legs[ToClient], &s.Client, reset)
 	closeLeg(&r.legs[ToBackend], &s.Backend, reset)
 	l.ended = append(l.ended, ending{s, r.end})
-	l.sessions.Add(-1)
+	l.vacate(slot)
+}
+
+// vacate frees a slot.
+func (l *loop) vacate(slot int32) {
+	r := &l.records[slot]
 	*r = record{generation: r.generation + 1}
 	l.owners[slot] = nil
 	l.vacant = append(l.vacant, slot)
+	l.sessions.Add(-1)
 }
 
 func closeLeg(leg *fdLeg, c *Conn, reset bool) {
-	if !leg.borrowed {
+	switch {
+	case leg.fd == none: // not dialled
+		return
+	case !leg.borrowed:
 		closeNow(leg.fd, reset)
 		return
 	}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -11,36 +12,44 @@ import (
 const (
 	// eventsAtOnce is how many events one wait returns, at most.
 	eventsAtOnce = 128
-	// bellEvent marks the events of the mailbox's bell.
+	// bellEvent marks the events of the mailbox's bell; doorEvent, and what is below it,
+	// those of doors by their index.
 	bellEvent = -1
+	doorEvent = -2
+	// acceptShare is for how many events of a turn one client more is accepted.
+	acceptShare = 8
 	// interest is what a socket is registered for, once. Urgent data are asked for
 	// because they make reads come back short.
 	interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLPRI | unix.EPOLLET
 )
 
 // loop drives sessions. Its goroutine runs run, and all of it but the mailbox, the
-// teller and the count of sessions belongs to that goroutine.
+// count of sessions belongs to that goroutine.
 type loop struct {
 	index    int32
 	sessions atomic.Int32 // given to the loop and not ended
 	epoll    int
 	mailbox
-	teller *teller
+	engine *Loops
 
 	clock
-	events  []unix.EpollEvent
-	buffer  []byte
-	kept    keptBuffers
-	pipes   pipePool
-	wheel   *wheel
-	records []record
-	owners  []*Session // by slot, as the records
-	vacant  []int32    // slots
-	turns   turns
-	fired   []int32
-	spare   []command
-	ended   []ending // in this turn
-	stopped bool
+	events   []unix.EpollEvent
+	buffer   []byte
+	kept     keptBuffers
+	pipes    pipePool
+	wheel    *wheel
+	records  []record
+	owners   []*Session // by slot, as the records
+	vacant   []int32    // slots
+	turns    turns
+	doorways []doorway
+	shut     int // doors that are
+	peer     rawAddress
+	arrival  arrival
+	fired    []int32
+	spare    []command
+	ended    []ending // in this turn
+	stopped  bool
 }
 
 func newLoop(e *Loops, index int32, c LoopsConfig) (*loop, error) {
@@ -63,7 +72,7 @@ func newLoop(e *Loops, index int32, c LoopsConfig) (*loop, error) {
 		index:   index,
 		epoll:   epoll,
 		mailbox: mailbox{bell: bell},
-		teller:  newTeller(e),
+		engine:  e,
 		clock:   clock{began: time.Now()},
 		events:  make([]unix.EpollEvent, eventsAtOnce),
 		buffer:  make([]byte, loopBuffer),
@@ -83,7 +92,6 @@ func (l *loop) run() {
 	l.pipes.close()
 	l.mailbox.close()
 	unix.Close(l.epoll)
-	close(l.teller.wake)
 }
 
 // turn waits until there is something to do, and does it.
@@ -91,15 +99,14 @@ func (l *loop) turn() {
 	n := l.wait()
 	l.obey()
 	for i := range l.events[:n] {
-		l.event(&l.events[i])
+		l.event(&l.events[i], n)
 	}
 	l.fire()
-	l.takeTurns()
-	if len(l.ended) > 0 {
-		l.teller.add(l.ended)
-		clear(l.ended)
-		l.ended = l.ended[:0]
+	if l.shut > 0 {
+		l.openDoors()
 	}
+	l.takeTurns()
+	l.tell()
 }
 
 // wait returns how many events there are. It waits for one, a command or a timer,
@@ -109,11 +116,7 @@ func (l *loop) wait() int {
 	if n := pollEvents(l.epoll, l.events); n > 0 || l.turns.any() {
 		return n
 	}
-	timeout := -1
-	if at, any := l.wheel.next(); any {
-		l.tick()
-		timeout = int(max(0, min(at-l.ms(), maxTimeout)))
-	}
+	timeout := l.untilTimer()
 	l.asleep.Store(true)
 	if l.full.Load() {
 		timeout = 0
@@ -124,6 +127,21 @@ func (l *loop) wait() int {
 		return 0 // interrupted
 	}
 	return n
+}
+
+// untilTimer returns in how many ms the next timer is due; -1 without any.
+func (l *loop) untilTimer() int {
+	at, any := l.wheel.next()
+	if !any && l.shut == 0 {
+		return -1
+	}
+	if l.shut > 0 {
+		if next := l.nextDoor(); !any || next < at {
+			at = next
+		}
+	}
+	l.tick()
+	return int(max(0, min(at-l.ms(), maxTimeout)))
 }
 
 // maxTimeout is the longest wait, in ms: epoll takes an int32.
@@ -137,6 +155,12 @@ func (l *loop) obey() {
 		switch c := &posted[i]; c.do {
 		case adopt:
 			l.adopt(c.s, &c.legs)
+		case open:
+			l.open(c.s, c.legs[ToClient])
+		case openDoor:
+			l.openDoor(c.door)
+		case closeDoor:
+			l.closeDoor(c.door)
 		case kill:
 			if l.slotOf(c.s) != none {
 				l.end(c.s.slot, c.end)
@@ -152,14 +176,24 @@ func (l *loop) obey() {
 }
 
 // event takes note of what the kernel reports and lets the session act on it.
-func (l *loop) event(e *unix.EpollEvent) {
-	if e.Fd == bellEvent {
+// A loop that has much to do accepts more at once, so that neither starves the other.
+func (l *loop) event(e *unix.EpollEvent, events int) {
+	switch {
+	case e.Fd == bellEvent:
+		return
+	case e.Fd <= doorEvent:
+		l.acceptSome(doorEvent-e.Fd, 1+events/acceptShare)
 		return
 	}
 	slot, leg := e.Fd>>1, e.Fd&1
 	r := &l.records[slot]
 	if r.generation != e.Pad || r.phase == vacant {
 		return // of an earlier session
+	}
+	if r.phase == opening {
+		if l.dialEvent(slot, e.Events); r.phase != relaying {
+			return
+		}
 	}
 	r.legs[leg].note(e.Events)
 	if r.lanes[ToBackend].bulk || r.lanes[ToClient].bulk {
@@ -196,12 +230,37 @@ func (l *loop) fire() {
 		}
 		if r.look != 0 && r.look <= now {
 			r.look = 0
-			if l.look(slot); r.phase == vacant {
+			if l.due(slot); r.phase == vacant {
 				continue
 			}
 		}
 		l.arm(slot)
 	}
+}
+
+// due acts on the end of what a session waits for: a dial, or a time without a byte.
+func (l *loop) due(slot int32) {
+	if l.records[slot].phase == opening {
+		l.take(slot, l.dialFailed(slot, os.ErrDeadlineExceeded))
+	} else {
+		l.look(slot)
+	}
+}
+
+// tell tells owners of the ends of this turn.
+func (l *loop) tell() {
+	for i := range l.ended {
+		l.ended[i].s.Owner.RelayEnded(l.ended[i].end)
+		l.ended[i] = ending{}
+		l.engine.sessions.Done()
+	}
+	l.ended = l.ended[:0]
+}
+
+// ending is a session that has ended.
+type ending struct {
+	s   *Session
+	end End
 }
 
 // arm sets the timer for the earlier of what a session waits for.

@@ -16,7 +16,6 @@ func handLoop(t *testing.T) *loop {
 		t.Fatal(err)
 	}
 	e.loops = []*loop{l}
-	e.running.Go(l.teller.run)
 	t.Cleanup(func() {
 		for slot, s := range l.owners {
 			if s != nil {
@@ -48,7 +47,7 @@ func (l *loop) greeted(t *testing.T, greeting int64, limits Limits) (lk *link, s
 	}
 	settle(t, backend)
 	lk.Session = &Session{Client: nearClient, Backend: nearBackend, Limits: limits, Owner: lk}
-	l.teller.engine.Start(lk.Session)
+	l.engine.Start(lk.Session)
 	l.turn()
 	if slot = l.slotOf(lk.Session); slot == none {
 		t.Fatal("the session was not adopted")
@@ -66,7 +65,7 @@ func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 	first.client.Close()
 	first.backend.Close()
 	for leg := range int32(2) {
-		l.event(&unix.EpollEvent{Events: unix.EPOLLIN, Fd: slot<<1 | leg, Pad: generation}) // nobody's
+		l.event(&unix.EpollEvent{Events: unix.EPOLLIN, Fd: slot<<1 | leg, Pad: generation}, 1) // nobody's
 	}
 	second, again := l.session(t)
 	r := &l.records[again]
@@ -78,7 +77,7 @@ func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 	for leg := range int32(2) {
 		l.event(&unix.EpollEvent{
 			Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR, Fd: slot<<1 | leg, Pad: generation,
-		})
+		}, 1)
 	}
 	if *r != before {
 		t.Errorf("the next session's record changed:\n%+v, was\n%+v", *r, before)
@@ -98,7 +97,7 @@ func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 
 // obeyKill is a Kill and the turn that obeys it.
 func (l *loop) obeyKill(s *Session, e End) {
-	l.teller.engine.Kill(s, e)
+	l.engine.Kill(s, e)
 	l.turn()
 }
 

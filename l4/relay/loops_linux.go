@@ -18,10 +18,13 @@ type LoopsConfig struct {
 }
 
 // Loops is the Engine of event loops: a goroutine with an epoll of its own for each
-// core. An idle session is a record in its loop's table and two descriptors.
+// core. An idle session is a record in its loop's table and two descriptors. It is a
+// Front.
 type Loops struct {
 	loops    []*loop
 	pipes    pipeCount
+	doorsMu  sync.Mutex     // guards doors
+	doors    []*door        // nil: closed
 	turn     atomic.Uint32  // where Start looks for a loop first
 	sessions sync.WaitGroup // of which the owner has not been told the end
 	running  sync.WaitGroup // the goroutines
@@ -43,7 +46,6 @@ func NewLoops(c LoopsConfig) (*Loops, error) {
 		}
 		e.loops = append(e.loops, l)
 		e.running.Go(l.run)
-		e.running.Go(l.teller.run)
 	}
 	return e, nil
 }

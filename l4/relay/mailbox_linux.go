@@ -11,16 +11,20 @@ import (
 type command struct {
 	do   order
 	s    *Session
-	legs [2]fdLeg // of adopt
+	legs [2]fdLeg // of adopt, and of open the client's
 	end  End      // of kill
+	door *door
 }
 
 type order uint8
 
 const (
-	adopt order = iota // drive s from now on
-	kill               // end s
-	stop               // end the loop
+	adopt     order = iota // drive s from now on
+	open                   // find s a backend, then drive it
+	kill                   // end s
+	openDoor               // accept from door
+	closeDoor              // do not any more
+	stop                   // end the loop
 )
 
 // mailbox brings commands to a loop in the order of their posting.

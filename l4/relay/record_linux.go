@@ -25,6 +25,7 @@ type phase uint8
 
 const (
 	vacant   phase = iota
+	opening        // a backend is being connected
 	relaying       // at least one direction goes on
 	aborting       // a leg was reset or has died: what the other was sent is let through
 	settling       // both directions have ended: the same for both

@@ -1,0 +1,109 @@
+package l4
+
+import (
+	"errors"
+	"net"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// front has the engine accept, and connect, until the service is closing. The error is
+// errors.ErrUnsupported for an engine, or a listener, that this is not for.
+func (a *acceptor) front() error {
+	engine, able := a.s.cfg.Engine.(relay.Front)
+	ln, ours := a.ln.(*listener)
+	if !able || !ours {
+		return errors.ErrUnsupported
+	}
+	listening, err := engine.Listen(ln, a.s.sockets(), a)
+	if err != nil {
+		return err
+	}
+	ln.socket.Close() // package net's part of it
+	defer listening.Close()
+	select {
+	case <-a.s.stopping:
+	case <-ln.closed:
+	}
+	return net.ErrClosed
+}
+
+// Accepted implements relay.Reception. What a client has to say before it may be
+// admitted is read elsewhere.
+func (a *acceptor) Accepted(c relay.Arrival) *relay.Session {
+	if a.wait.Load() != 0 {
+		a.wait.Store(0)
+	}
+	sess := a.welcome(c, nil)
+	switch {
+	case sess == nil:
+		return nil
+	case !sess.mustSayWho():
+		return &sess.relay
+	}
+	sess.Left(c.Leave())
+	return nil
+}
+
+// OptionFailed implements relay.Reception.
+func (a *acceptor) OptionFailed(err error) { a.s.sayNotTuned(err) }
+
+// Open implements relay.Opener.
+func (sess *Session) Open() relay.Step {
+	sess.mu.Lock()
+	sess.handed = true
+	e := sess.killed
+	sess.mu.Unlock()
+	if e.Why == relay.Running {
+		e = sess.admit()
+	}
+	if e.Why != relay.Running {
+		return relay.Step{End: e}
+	}
+	return sess.nextStep()
+}
+
+// nextStep chooses a backend and says how it is reached.
+func (sess *Session) nextStep() relay.Step {
+	if e := sess.choose(); e.Why != relay.Running {
+		return relay.Step{End: e}
+	}
+	if sess.backend.direct == nil { // a name has to be looked up
+		return relay.Step{Leave: true}
+	}
+	sess.dialled = sess.svc.now()
+	return relay.Step{To: sess.backend.direct, Timeout: sess.svc.cfg.Connect.Timeout, Sockets: sess.svc.sockets()}
+}
+
+// Greeting implements relay.Opener.
+func (sess *Session) Greeting() []byte { return sess.header() }
+
+// DialFailed implements relay.Opener.
+func (sess *Session) DialFailed(err error, gone bool) relay.Step {
+	if e := sess.dialFailed(err, gone); e.Why != relay.Running {
+		return relay.Step{End: e}
+	}
+	return sess.nextStep()
+}
+
+// Dialled implements relay.Opener.
+func (sess *Session) Dialled() {
+	sess.connected()
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	sess.relayed = sess.svc.now()
+}
+
+// Left implements relay.Opener: the session goes on in a goroutine.
+func (sess *Session) Left(client relay.Conn, err error) {
+	sess.mu.Lock()
+	sess.handed = false
+	sess.relay.Client = client
+	sess.mu.Unlock()
+	if err != nil {
+		sess.trouble = innermost(err).Error()
+		sess.finish(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
+		return
+	}
+	go sess.run()
+}

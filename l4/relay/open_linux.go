@@ -1,0 +1,176 @@
+package relay
+
+import (
+	"io"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// open begins a session with the client that was accepted for it.
+func (l *loop) open(s *Session, client fdLeg) {
+	slot := l.newSlot()
+	r := &l.records[slot]
+	*r = record{generation: r.generation, phase: opening, legs: [2]fdLeg{ToBackend: {fd: none}, ToClient: client}, active: l.now}
+	for d := range r.lanes {
+		r.lanes[d].buffer, r.lanes[d].pipe = none, none
+	}
+	l.owners[slot], s.slot = s, slot
+	l.take(slot, s.opener().Open())
+}
+
+// opener returns the owner of a session that is being opened.
+func (s *Session) opener() Opener { return s.Owner.(Opener) }
+
+// take takes a session's next step.
+func (l *loop) take(slot int32, step Step) {
+	for {
+		switch {
+		case step.Leave:
+			l.leave(slot)
+			return
+		case step.To == nil:
+			l.end(slot, step.End)
+			return
+		}
+		err := l.dial(slot, step)
+		if err == nil {
+			return
+		}
+		step = l.dialFailed(slot, err)
+	}
+}
+
+// dial begins to connect to a backend.
+func (l *loop) dial(slot int32, step Step) error {
+	r := &l.records[slot]
+	to := step.To
+	fd, errno := newSocket(to.raw.any.Addr.Family)
+	if errno != 0 {
+		return errno
+	}
+	leg := &r.legs[ToBackend]
+	*leg = fdLeg{fd: fd, tcp: to.ip.IsValid()}
+	if leg.tcp {
+		step.Sockets.apply(fd) // what cannot be set was said of the listener
+	}
+	if errno := connect(fd, &to.raw); errno != 0 && errno != unix.EINPROGRESS {
+		return errno
+	}
+	e := unix.EpollEvent{Events: interest, Fd: slot<<1 | int32(ToBackend), Pad: r.generation}
+	if errno := watchSocket(l.epoll, fd, &e); errno != 0 {
+		return errno
+	}
+	if step.Timeout > 0 {
+		r.look = l.after(step.Timeout)
+		l.arm(slot)
+	}
+	return nil
+}
+
+// dialFailed forgets the backend, and asks for the next step.
+func (l *loop) dialFailed(slot int32, err error) Step {
+	r := &l.records[slot]
+	if r.look != 0 {
+		r.look = 0
+		l.arm(slot)
+	}
+	if leg := &r.legs[ToBackend]; leg.fd != none {
+		closeNow(leg.fd, true)
+		leg.fd = none
+	}
+	r.generation++ // what is reported of that socket still is of no interest
+	gone := r.legs[ToClient].socket().dead()
+	return l.owners[slot].opener().DialFailed(err, gone)
+}
+
+// dialEvent acts on what is reported of the socket to the backend.
+func (l *loop) dialEvent(slot int32, events uint32) {
+	if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
+		return
+	}
+	leg := &l.records[slot].legs[ToBackend]
+	var err error
+	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		if err = leg.socket().pendingError(); err == nil {
+			err = unix.ECONNRESET // somebody who has gone again
+		}
+	} else if leg.tcp && metItself(leg.fd) {
+		err = ErrSelf
+	} else {
+		err = l.greet(slot)
+	}
+	if err != nil {
+		l.take(slot, l.dialFailed(slot, err))
+		return
+	}
+	l.opened(slot)
+}
+
+// metItself tells whether both ends of a connection are one.
+func metItself(fd int32) bool {
+	var local, peer rawAddress
+	if nameOf(fd, &local) != 0 || peerOf(fd, &peer) != 0 {
+		return false
+	}
+	return local.get() == peer.get()
+}
+
+// greet sends what a backend gets first. An empty socket takes it whole.
+func (l *loop) greet(slot int32) error {
+	first := l.owners[slot].opener().Greeting()
+	if len(first) == 0 {
+		return nil
+	}
+	switch n, errno := send(l.records[slot].legs[ToBackend].fd, first); {
+	case errno != 0:
+		return errno
+	case n < len(first):
+		return io.ErrShortWrite
+	}
+	return nil
+}
+
+// opened begins to relay.
+func (l *loop) opened(slot int32) {
+	s, r := l.owners[slot], &l.records[slot]
+	s.opener().Dialled()
+	client, backend := &r.legs[ToClient], &r.legs[ToBackend]
+	r.phase, r.active, r.look = relaying, l.now, 0
+	// What is there already is read before it is reported.
+	client.readable, client.writable, backend.writable = true, true, true
+	e := unix.EpollEvent{Events: interest, Fd: slot<<1 | int32(ToClient), Pad: r.generation}
+	if watchSocket(l.epoll, client.fd, &e) != 0 {
+		l.end(slot, End{Sluice, Internal})
+		return
+	}
+	l.watch(slot)
+}
+
+// leave gives the client back to the owner.
+func (l *loop) leave(slot int32) {
+	s := l.owners[slot]
+	opener, fd := s.opener(), l.records[slot].legs[ToClient].fd
+	l.vacate(slot)
+	conn, err := connOf(fd)
+	opener.Left(conn, err)
+	l.engine.sessions.Done()
+}
+
+// connOf makes a Conn of a connected socket's descriptor, or resets it.
+func connOf(fd int32) (Conn, error) {
+	f := os.NewFile(uintptr(fd), "client")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		resetLinger(fd)
+		return nil, err
+	}
+	conn, ok := c.(Conn)
+	if !ok {
+		c.Close()
+		return nil, net.UnknownNetworkError(c.LocalAddr().Network())
+	}
+	return conn, nil
+}
