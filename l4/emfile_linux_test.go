@@ -78,7 +78,7 @@ func startChild(t *testing.T, backend string, limit int) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &child{cmd: exec.Command(exe, "-test.run=^TestChildOfTheDescriptorTest$")}
+	p := &child{cmd: exec.Command(exe, "-test.run=^TestChildOfTheDescriptorTest$", "-engine="+*engineName)}
 	p.cmd.Env = append(os.Environ(), childBackend+"="+backend, fmt.Sprintf("%s=%d", childLimit, limit))
 	in, err := p.cmd.StdinPipe()
 	if err != nil {

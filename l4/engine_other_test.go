@@ -8,4 +8,6 @@ import (
 	"github.com/sluicelb/sluice/l4/relay"
 )
 
+var systemEngines = []string{"portable"}
+
 func newLoops() (relay.Engine, error) { return nil, errors.ErrUnsupported }
