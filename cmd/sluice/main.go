@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,9 @@ const (
 )
 
 func main() {
+	// One more than there are processors, for everything that is not an event loop: see
+	// relay.LoopsConfig.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	os.Exit(exitStatus(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 

@@ -36,8 +36,7 @@ func (l *loop) adopt(s *Session, legs *[2]fdLeg) {
 	}
 	l.owners[slot], s.slot = s, slot
 	for d := range r.legs {
-		e := unix.EpollEvent{Events: interest, Fd: slot<<1 | int32(d), Pad: r.generation}
-		if unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, int(r.legs[d].fd), &e) != nil {
+		if l.register(unix.EPOLL_CTL_ADD, slot, Direction(d), interest) != 0 {
 			l.end(slot, End{Sluice, Internal})
 			return
 		}
@@ -48,6 +47,21 @@ func (l *loop) adopt(s *Session, legs *[2]fdLeg) {
 	}
 	l.watch(slot)
 	l.drive(slot)
+}
+
+// register has the loop hear of a leg.
+func (l *loop) register(how int, slot int32, d Direction, events uint32) unix.Errno {
+	r := &l.records[slot]
+	leg := &r.legs[d]
+	leg.asksRoom = events&unix.EPOLLOUT != 0
+	return epollControl(l.epoll, how, leg.fd, &unix.EpollEvent{Events: events, Fd: slot<<1 | int32(d), Pad: r.generation})
+}
+
+// askForRoom has the loop hear when a leg that took no more takes some again.
+func (l *loop) askForRoom(slot int32, d Direction) {
+	if !l.records[slot].legs[d].asksRoom {
+		l.register(unix.EPOLL_CTL_MOD, slot, d, interest|unix.EPOLLOUT)
+	}
 }
 
 func (l *loop) holdPending(b []byte) int32 {

@@ -59,9 +59,9 @@ func resetLinger(fd int32) {
 	unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
-// pollEvents asks for events without waiting.
-func pollEvents(epoll int, events []unix.EpollEvent) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+// pollEvents waits for events for so many ms.
+func pollEvents(epoll int, events []unix.EpollEvent, timeout int) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeout), 0, 0)
 	if errno != 0 {
 		return 0
 	}
@@ -126,9 +126,8 @@ func setOption(fd int32, level, option, value int) unix.Errno {
 	return errno
 }
 
-// watchSocket registers a socket with an epoll.
-func watchSocket(epoll int, fd int32, e *unix.EpollEvent) unix.Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epoll), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(e)), 0, 0)
+func epollControl(epoll, how int, fd int32, e *unix.EpollEvent) unix.Errno {
+	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epoll), uintptr(how), uintptr(fd), uintptr(unsafe.Pointer(e)), 0, 0)
 	return errno
 }
 

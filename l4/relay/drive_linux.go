@@ -2,9 +2,9 @@ package relay
 
 // drive moves what can be moved of a session in one turn.
 func (l *loop) drive(slot int32) {
-	s, r := l.owners[slot], &l.records[slot]
+	r := &l.records[slot]
 	for d := range r.lanes {
-		m := l.newMove(s, r, Direction(d))
+		m := l.newMove(slot, Direction(d))
 		if r.phase == relaying && !m.lane.over {
 			l.halted(slot, m.d, m.run())
 		}

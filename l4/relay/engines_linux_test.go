@@ -12,7 +12,7 @@ func systemEngines() []engineCase {
 		}
 	}
 	return []engineCase{
-		{"loops", loops(LoopsConfig{})},
+		{"loops", loops(LoopsConfig{Loops: 2})},
 		{"loops without pipes", loops(LoopsConfig{Loops: 1, MaxPipes: -1})},
 	}
 }

@@ -29,6 +29,12 @@ func handLoop(t *testing.T) *loop {
 	return l
 }
 
+// takeTurn takes one turn without waiting for anything.
+func (l *loop) takeTurn() {
+	l.full.Store(true)
+	l.turn()
+}
+
 // session gives the loop a session and returns it with its far ends and its slot.
 func (l *loop) session(t *testing.T) (lk *link, slot int32) {
 	t.Helper()
@@ -48,7 +54,7 @@ func (l *loop) greeted(t *testing.T, greeting int64, limits Limits) (lk *link, s
 	settle(t, backend)
 	lk.Session = &Session{Client: nearClient, Backend: nearBackend, Limits: limits, Owner: lk}
 	l.engine.Start(lk.Session)
-	l.turn()
+	l.takeTurn()
 	if slot = l.slotOf(lk.Session); slot == none {
 		t.Fatal("the session was not adopted")
 	}
@@ -72,7 +78,7 @@ func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 	if again != slot || r.legs[ToClient].fd != fd && r.legs[ToBackend].fd != fd {
 		t.Logf("slot %d and descriptor %d were not used again", slot, fd)
 	}
-	l.turn() // the new one's own events
+	l.takeTurn() // the new one's own events
 	before := *r
 	for leg := range int32(2) {
 		l.event(&unix.EpollEvent{
@@ -89,7 +95,7 @@ func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 	if err := up.send(second.client, 0, 100, 100); err != nil {
 		t.Fatal(err)
 	}
-	l.turn()
+	l.takeTurn()
 	if err := up.expect(second.backend, 0, 100); err != nil {
 		t.Error(err)
 	}
@@ -98,7 +104,7 @@ func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 // obeyKill is a Kill and the turn that obeys it.
 func (l *loop) obeyKill(s *Session, e End) {
 	l.engine.Kill(s, e)
-	l.turn()
+	l.takeTurn()
 }
 
 func TestRecordsAreUsedAgain(t *testing.T) {
@@ -125,7 +131,7 @@ func TestASmallSessionIsServedBesideBulk(t *testing.T) {
 	}
 	small, _ := l.session(t)
 	for range 1000 {
-		l.turn()
+		l.takeTurn()
 	}
 	moved := func() (n int64) {
 		for _, s := range l.owners {
@@ -138,7 +144,7 @@ func TestASmallSessionIsServedBesideBulk(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := moved()
-		l.turn()
+		l.takeTurn()
 		if n := small.Moved(ToBackend); n != off+1 {
 			t.Fatalf("%d of %d messages passed on", n, off+1)
 		}

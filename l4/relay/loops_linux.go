@@ -9,7 +9,8 @@ import (
 
 // LoopsConfig is the configuration of a Loops. The zero value is usable.
 type LoopsConfig struct {
-	// Loops is how many event loops there are; zero or less means GOMAXPROCS.
+	// Loops is how many event loops there are; zero or less means one less than
+	// GOMAXPROCS, but at least one. With one processor to spare they cost less.
 	Loops int
 	// MaxPipes bounds the pipes (two descriptors each), spare ones included, held for
 	// bulk transfers; a direction that gets none is copied through a buffer. Zero
@@ -35,7 +36,7 @@ type Loops struct {
 // of descriptors.
 func NewLoops(c LoopsConfig) (*Loops, error) {
 	if c.Loops <= 0 {
-		c.Loops = runtime.GOMAXPROCS(0)
+		c.Loops = max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	e := &Loops{}
 	for i := range c.Loops {

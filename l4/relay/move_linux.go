@@ -30,14 +30,16 @@ type move struct {
 	l        *loop
 	s        *Session
 	r        *record
+	slot     int32
 	d        Direction
 	src, dst *fdLeg
 	lane     *lane
 	budget   int
 }
 
-func (l *loop) newMove(s *Session, r *record, d Direction) move {
-	return move{l: l, s: s, r: r, d: d, src: &r.legs[1-d], dst: &r.legs[d], lane: &r.lanes[d], budget: turnBudget}
+func (l *loop) newMove(slot int32, d Direction) move {
+	s, r := l.owners[slot], &l.records[slot]
+	return move{l: l, s: s, r: r, slot: slot, d: d, src: &r.legs[1-d], dst: &r.legs[d], lane: &r.lanes[d], budget: turnBudget}
 }
 
 // run moves bytes as long as that is possible and allowed. What is in hand goes
@@ -94,6 +96,7 @@ func (m *move) wrote(n int, errno unix.Errno) halt {
 	switch {
 	case errno == unix.EAGAIN:
 		m.dst.writable = false
+		m.l.askForRoom(m.slot, m.d)
 		return waiting
 	case errno != 0:
 		if m.dst.wrote == sound {

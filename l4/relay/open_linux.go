@@ -51,6 +51,7 @@ func (l *loop) dial(slot int32, step Step) error {
 		return errno
 	}
 	leg := &r.legs[ToBackend]
+	r.port = to.ip.Port()
 	*leg = fdLeg{fd: fd, tcp: to.ip.IsValid()}
 	if leg.tcp {
 		step.Sockets.apply(fd) // what cannot be set was said of the listener
@@ -58,8 +59,7 @@ func (l *loop) dial(slot int32, step Step) error {
 	if errno := connect(fd, &to.raw); errno != 0 && errno != unix.EINPROGRESS {
 		return errno
 	}
-	e := unix.EpollEvent{Events: interest, Fd: slot<<1 | int32(ToBackend), Pad: r.generation}
-	if errno := watchSocket(l.epoll, fd, &e); errno != 0 {
+	if errno := l.register(unix.EPOLL_CTL_ADD, slot, ToBackend, interest|unix.EPOLLOUT); errno != 0 {
 		return errno
 	}
 	if step.Timeout > 0 {
@@ -96,7 +96,7 @@ func (l *loop) dialEvent(slot int32, events uint32) {
 		if err = leg.socket().pendingError(); err == nil {
 			err = unix.ECONNRESET // somebody who has gone again
 		}
-	} else if leg.tcp && metItself(leg.fd) {
+	} else if leg.tcp && metItself(leg.fd, l.records[slot].port) {
 		err = ErrSelf
 	} else {
 		err = l.greet(slot)
@@ -105,13 +105,14 @@ func (l *loop) dialEvent(slot int32, events uint32) {
 		l.take(slot, l.dialFailed(slot, err))
 		return
 	}
+	leg.note(events)
 	l.opened(slot)
 }
 
 // metItself tells whether both ends of a connection are one.
-func metItself(fd int32) bool {
+func metItself(fd int32, port uint16) bool {
 	var local, peer rawAddress
-	if nameOf(fd, &local) != 0 || peerOf(fd, &peer) != 0 {
+	if nameOf(fd, &local) != 0 || local.get().Port() != port || peerOf(fd, &peer) != 0 {
 		return false
 	}
 	return local.get() == peer.get()
@@ -138,14 +139,22 @@ func (l *loop) opened(slot int32) {
 	s.opener().Dialled()
 	client, backend := &r.legs[ToClient], &r.legs[ToBackend]
 	r.phase, r.active, r.look = relaying, l.now, 0
-	// What is there already is read before it is reported.
-	client.readable, client.writable, backend.writable = true, true, true
-	e := unix.EpollEvent{Events: interest, Fd: slot<<1 | int32(ToClient), Pad: r.generation}
-	if watchSocket(l.epoll, client.fd, &e) != 0 {
-		l.end(slot, End{Sluice, Internal})
-		return
-	}
 	l.watch(slot)
+	// What is there already is read before the client is registered, which reports less
+	// then.
+	client.readable, client.writable, backend.writable = true, true, true
+	generation := r.generation
+	l.drive(slot)
+	if r.generation != generation {
+		return // it has ended
+	}
+	events := uint32(interest)
+	if !client.writable {
+		events |= unix.EPOLLOUT
+	}
+	if l.register(unix.EPOLL_CTL_ADD, slot, ToClient, events) != 0 {
+		l.end(slot, End{Sluice, Internal})
+	}
 }
 
 // leave gives the client back to the owner.

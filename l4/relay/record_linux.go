@@ -11,6 +11,7 @@ type record struct {
 	end        End           // how the session ends, once that is settled
 	inTurn     bool          // it is in the loop's queue
 	awaits     Direction     // aborting, settling: the leg whose peer is to acknowledge
+	port       uint16        // opening: that is dialled
 	left       int32         // what it lacked when last asked
 	legs       [2]fdLeg      // by the direction that leads to them
 	lanes      [2]lane       // by direction
@@ -40,6 +41,7 @@ type fdLeg struct {
 	borrowed    bool // from a Conn that closes it
 	readable    bool
 	writable    bool
+	asksRoom    bool // it is registered for room to write
 	finished    bool // its peer's direction is over
 	hung        bool // both are
 	failed      bool // there is, or was, an error
