@@ -52,9 +52,19 @@
 //
 // A loop takes turns: events first, then due timers, then one of the sessions that
 // have more to do. So a small session waits for one share of bulk at most. Nothing in
-// a turn waits: letting bytes through before a reset is polled by timer. Owners hear
-// of ends from a goroutine beside each loop, since what they do then, logging above
-// all, is not for other sessions to wait for.
+// a turn waits: letting bytes through before a reset is polled by timer, and owners,
+// who are called from the loop, must not.
+//
+// Loops is also a Front: every loop watches the listening sockets, one of them is woken
+// for a client, and the session stays on the loop that accepted it unless another has
+// clearly fewer. The steps before the relay (who is admitted, which backend is dialled,
+// what a failed dial means) belong to the session's Opener; the loop connects, without
+// waiting, and asks for the next step. Both sockets have their options from the start:
+// the accepted one inherits them from the listening one. A session that has to wait for
+// something else (a header, a name) leaves the loop and comes back by Start.
+//
+// A loop is not locked to a thread: that saves nothing, and made the scheduler hand the
+// thread's processor around whenever it stepped in. For how a loop sleeps see sleep.
 //
 // Ends are decided by what the socket says and not by which call failed: of two
 // goroutines on one socket, a write may consume the error that the read was to

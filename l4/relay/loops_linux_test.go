@@ -20,9 +20,14 @@ func newLoops(t testing.TB, c LoopsConfig) *Loops {
 	return e
 }
 
-func TestThereIsALoopForEveryCore(t *testing.T) {
-	if e := newLoops(t, LoopsConfig{}); len(e.loops) != runtime.GOMAXPROCS(0) {
-		t.Errorf("%d loops", len(e.loops))
+func TestThereIsALoopForEveryProcessorButOne(t *testing.T) {
+	for procs, loops := range map[int]int{1: 1, 2: 1, 5: 4} {
+		was := runtime.GOMAXPROCS(procs)
+		e := newLoops(t, LoopsConfig{})
+		runtime.GOMAXPROCS(was)
+		if len(e.loops) != loops || e.loops[0].hides != (procs > loops) {
+			t.Errorf("%d loops on %d processors, which hide: %v", len(e.loops), procs, e.loops[0].hides)
+		}
 	}
 }
 
@@ -66,33 +71,6 @@ func TestAnEngineMayBeClosedTwice(t *testing.T) {
 	result(t, "Close to return", closed)
 	e.Close()
 	e.Kill(l.Session, killed) // the loop is gone, and so is the session
-}
-
-// An owner that does not come back from RelayEnded holds up no other session.
-type slowOwner struct{ called, release chan struct{} }
-
-func (o slowOwner) RelayEnded(End) {
-	o.called <- struct{}{}
-	<-o.release
-}
-
-func TestASlowOwnerHoldsUpNoSession(t *testing.T) {
-	e := newLoops(t, LoopsConfig{Loops: 1})
-	slow := slowOwner{make(chan struct{}, 1), make(chan struct{})}
-	nearClient, _ := pair(t, "tcp")
-	nearBackend, _ := pair(t, "tcp")
-	s := &Session{Client: nearClient, Backend: nearBackend, Owner: slow}
-	l := start(t, e, setup{})
-	e.Start(s)
-	e.Kill(s, killed)
-	result(t, "the owner to be told", slow.called)
-	if err := up.send(l.client, 0, 1000, 1000); err != nil {
-		t.Error(err)
-	}
-	if err := up.expect(l.backend, 0, 1000); err != nil {
-		t.Error(err)
-	}
-	close(slow.release)
 }
 
 func TestALoopKeepsFewPipesAndNoneIsInUseWhenQuiet(t *testing.T) {

@@ -60,7 +60,9 @@ type Session struct {
 
 // Owner hears of a session's end.
 type Owner interface {
-	// RelayEnded is called once, after both connections have been closed.
+	// RelayEnded is called once, after both connections have been closed: not from
+	// within Start or Kill, but perhaps on the goroutine that drives other sessions. So
+	// it is not to wait for anything, least of all for the engine.
 	RelayEnded(End)
 }
 
