@@ -105,7 +105,7 @@ func startProcess(t testing.TB, name string, cmd *exec.Cmd) *Process {
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s ended with %v; its last lines:\n%s", name, cmd.ProcessState, p.Output.Last(60))
+			t.Logf("%s ended with %v; its last lines:\n%s", name, cmd.ProcessState, p.Output.Last(15))
 		}
 	})
 	return p

@@ -77,8 +77,23 @@ func RunSluice(t testing.TB, c Config) *Sluice {
 	_ = w.Close() // the child holds the other copy
 	s.logPipe = r
 	go s.readLog()
-	t.Cleanup(func() { s.finish(t) })
+	t.Cleanup(func() {
+		s.finish(t)
+		if t.Failed() {
+			s.tell(t)
+		}
+	})
 	return s
+}
+
+// tell logs what happened beside sessions, which are too many.
+func (s *Sluice) tell(t testing.TB) {
+	t.Helper()
+	for _, r := range s.Log.All(Match{}) {
+		if r.Get("msg") != "session" {
+			t.Log(r.Raw)
+		}
+	}
 }
 
 func complete(yaml string) string {
