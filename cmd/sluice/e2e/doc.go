@@ -8,5 +8,8 @@
 //
 // Everything that starts, stops, waits or reads /proc lives in the package parts; here stands only what is expected.
 // A test is serial if it measures load, latency or a counter of the whole machine, and parallel otherwise.
+// An attack on the process runs beside a witness, whose small requests must be answered meanwhile, on both relay
+// engines and in a network namespace of its own.
+// The flags -churn and -soak make the longest two of the load tests longer, -seed repeats the faults of a soak.
 // A server that is not installed is a failure that names its package, never a skip.
 package e2e

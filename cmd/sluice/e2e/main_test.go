@@ -26,6 +26,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if parts.RunPeer(peers) {
+		return
+	}
 	os.Exit(testMain(m))
 }
 

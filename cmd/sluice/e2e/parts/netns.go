@@ -29,7 +29,8 @@ func InNetns(t *testing.T, env ...string) bool {
 	}
 	var out bytes.Buffer
 	cmd := exec.Command(self, "-test.run", "^"+regexp.QuoteMeta(t.Name())+"$", "-test.v", "-test.timeout", "90s")
-	cmd.Env = append(append(os.Environ(), insideEnv+"="+t.Name()), env...)
+	// The race detector lets a process sleep for a second at its end.
+	cmd.Env = append(append(os.Environ(), insideEnv+"="+t.Name(), "GORACE=atexit_sleep_ms=0"), env...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = namespace()
 	if err := cmd.Start(); err != nil {
@@ -76,6 +77,6 @@ func Vanish(t testing.TB, address string) {
 	t.Helper()
 	IP(t, "route", "add", "blackhole", address+"/32", "table", "5")
 	IP(t, "rule", "add", "to", address, "lookup", "5", "pref", "1")
+	IP(t, "rule", "add", "lookup", "local", "pref", "10") // before the next, or for a moment nobody is reachable
 	IP(t, "rule", "del", "pref", "0")
-	IP(t, "rule", "add", "lookup", "local", "pref", "10")
 }

@@ -30,7 +30,7 @@ type Process struct {
 	done chan struct{} // closed once the process has been waited for
 }
 
-// Tail is the last megabyte written to it. It is safe for concurrent use.
+// Tail is the last megabyte written to it, or somewhat more. It is safe for concurrent use.
 type Tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -41,8 +41,8 @@ func (o *Tail) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.buf = append(o.buf, p...)
-	if extra := len(o.buf) - 1<<20; extra > 0 {
-		o.buf = append(o.buf[:0], o.buf[extra:]...)
+	if len(o.buf) > 2<<20 { // seldom, since it copies
+		o.buf = append(o.buf[:0], o.buf[len(o.buf)-1<<20:]...)
 	}
 	return len(p), nil
 }

@@ -67,19 +67,24 @@ func CPU(t testing.TB, pid int) time.Duration {
 }
 
 // RSS is the resident memory of a process in bytes.
-func RSS(t testing.TB, pid int) int {
+func RSS(t testing.TB, pid int) int { return memory(t, pid, "VmRSS:") }
+
+// RSSAnon is the part of RSS that is no file's: heap, stacks and the runtime's own tables.
+func RSSAnon(t testing.TB, pid int) int { return memory(t, pid, "RssAnon:") }
+
+func memory(t testing.TB, pid int, key string) int {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, key); ok {
 			kb, _ := strconv.Atoi(strings.Fields(rest)[0])
 			return kb << 10
 		}
 	}
-	t.Fatal("no VmRSS in /proc/PID/status")
+	t.Fatalf("no %s in /proc/PID/status", key)
 	return 0
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	YAML string
 	// Args replaces the command line `run -c FILE`; YAML is then not used.
 	Args []string
+	// Engine is the relay engine, loops or portable; the default if it is empty.
+	Engine string
 	// Wrap is put before the command line, such as prlimit and its options. It must replace itself by sluice.
 	Wrap []string
 	// Env is added to the environment.
@@ -64,6 +66,9 @@ func RunSluice(t testing.TB, c Config) *Sluice {
 	if args == nil {
 		s.File = writeFile(t, TempDir(t), "sluice.yaml", complete(c.YAML))
 		args = []string{"run", "-c", s.File}
+	}
+	if c.Engine != "" {
+		args = append(args, "--engine", c.Engine)
 	}
 	line := append(append(append([]string(nil), c.Wrap...), c.Binary), args...)
 	cmd := exec.Command(line[0], line[1:]...)
