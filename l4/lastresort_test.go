@@ -52,27 +52,44 @@ func TestABackendThatProbesFoundDownIsNoLastResort(t *testing.T) {
 func TestChangesOfLargeTablesWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, b, _ := pool(t, picker.Maglev, plain(1000)...)
-		p.mu.Lock()
-		p.debt, p.last = buildDebt, time.Now()
-		p.mu.Unlock()
-		view := p.view.Load()
 		for _, b := range b {
 			p.SetHealth(b, Up, byProbe)
 		}
-		if p.view.Load() != view {
-			t.Error("a view was made although the budget is spent")
-		}
-		time.Sleep(buildDebt*buildShare + time.Nanosecond)
 		synctest.Wait()
-		if v := p.view.Load(); len(v.tiers) != 1 || v.tiers[0].health != Up || len(v.tiers[0].backends) != 1000 {
+		time.Sleep(longestRest + time.Nanosecond)
+		synctest.Wait()
+		v := p.view.Load()
+		if len(v.tiers) != 1 || v.tiers[0].health != Up || len(v.tiers[0].backends) != 1000 || !v.done {
 			t.Errorf("%d tiers after the wait", len(v.tiers))
+		}
+		if v.version > 500 {
+			t.Errorf("%d views were made of 1000 changes", v.version)
 		}
 		p.close()
 		p.SetHealth(b[0], Down, byProbe)
-		if len(p.view.Load().tiers[0].backends) != 1000 {
+		synctest.Wait()
+		if p.view.Load() != v {
 			t.Error("a view was made after the end")
 		}
 	})
+}
+
+// The goroutine that makes views never shows one that is older than what is seen.
+func TestAnOlderViewIsNotShown(t *testing.T) {
+	p, b, _ := pool(t, picker.RoundRobin, plain(2)...)
+	p.mu.Lock()
+	old := p.draft()
+	p.mu.Unlock()
+	if err := old.complete(p.balance); err != nil {
+		t.Fatal(err)
+	}
+	p.SetHealth(b[0], Up, byProbe)
+	seen := p.view.Load()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.show(old); p.view.Load() != seen {
+		t.Error("the older view is shown")
+	}
 }
 
 func TestTheReasonShownIsOfWhatKeepsABackendOut(t *testing.T) {

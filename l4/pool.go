@@ -41,6 +41,7 @@ type Pool struct {
 
 func newPool(service, balance string, log *slog.Logger) *Pool {
 	p := &Pool{service: service, balance: balance, log: log, cursors: make(cursors)}
+	p.closing = make(chan struct{})
 	p.view.Store(&view{})
 	return p
 }

@@ -55,13 +55,6 @@ func (p *Pool) shape() string {
 	return strings.Join(tiers, " ")
 }
 
-// buildNow makes the view, whatever the budget says.
-func (p *Pool) buildNow() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.build()
-}
-
 // pick chooses a backend and gives it back at once.
 func (p *Pool) pick(key uint64) string {
 	b, _ := p.choose(key, nil)
@@ -219,13 +212,10 @@ func TestHashedClientsStayWhenAnotherBackendGoesAndReturns(t *testing.T) {
 					}
 					return all
 				}
-				p.buildNow()
 				before := homes()
 				c.out(p, b[2])
-				p.buildNow()
 				during := homes()
 				c.in(p, b[2])
-				p.buildNow()
 				after := homes()
 				moved, heirs := 0, make(map[string]bool)
 				for i := range before {

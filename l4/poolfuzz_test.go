@@ -26,7 +26,6 @@ func FuzzPool(f *testing.F) {
 		}
 		for _, change := range changes {
 			before := p.usable
-			p.debt = 0 // each change is to be seen at once
 			apply(p, b[int(change>>4)%len(b)], change&0xf)
 			for _, msg := range []string{"backend up", "backend down", "backend still down"} {
 				for _, l := range j.of(msg) {

@@ -1,74 +1,105 @@
 package l4
 
 import (
+	"sync"
 	"time"
 
 	"github.com/sluicelb/sluice/picker"
 )
 
-// A view is made anew by every change of a backend's state. With thousands of backends,
-// or large tables, that takes milliseconds, and changes come in thousands too: at the
-// start, or when a rack goes down. So building is on a budget: while it has taken more
-// than its share of the time, changes wait for one build of them all. What they miss
-// until then a session makes up for by trying another backend.
+// A view is made anew by every change of a backend's state. With few backends that is
+// done at once. With thousands, or large tables, it takes milliseconds, and changes come
+// in thousands too, at the start or when a rack goes down; and they come from the path
+// of sessions. So there a goroutine makes the views, for all changes until then, and
+// rests in between. What a view lacks meanwhile a session makes up for by trying another
+// backend.
 const (
-	buildShare = 5                      // a fifth of the time at most, in the long run
-	buildDebt  = 250 * time.Millisecond // and this much at once
-	leastWait  = time.Millisecond
+	fewBackends = 64                     // a view of so many is made at once
+	restShare   = 4                      // how many times the time of a build is rested after it
+	longestRest = 250 * time.Millisecond // the time is not all ours on a busy machine
 )
 
-// publisher is a pool's budget for building views; guarded by the pool's mutex.
+// publisher makes a pool's views; guarded by the pool's mutex.
 type publisher struct {
-	debt   time.Duration // building time not yet made up for, as of last
-	last   time.Time
-	cost   time.Duration // of the last build
-	timer  *time.Timer   // of the build that waits
-	closed bool
+	version  int64 // of the newest view that was begun
+	stale    bool  // there are changes since
+	busy     bool  // build runs
+	building sync.WaitGroup
+	closed   bool
+	closing  chan struct{}
 }
 
-// publish makes the view of the present states: at once, or with others later.
+// publish makes the view of the present states: at once, or with others soon.
 func (p *Pool) publish() {
-	now := time.Now()
-	p.debt = max(0, p.debt-now.Sub(p.last)/buildShare)
-	p.last = now
 	switch {
-	case p.closed || p.timer != nil:
-	case p.debt < buildDebt:
-		p.build()
+	case p.closed:
+	case p.busy:
+		p.stale = true
+	case len(p.backends) <= fewBackends:
+		p.report(p.rebuild())
 	default:
-		p.timer = time.AfterFunc(max(p.cost*buildShare, leastWait), p.publishLater)
+		p.stale, p.busy = true, true
+		p.building.Go(p.build)
 	}
 }
 
-func (p *Pool) publishLater() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.timer = nil
-	p.publish()
-}
-
-// build makes the view and takes its time from the budget.
+// build makes views until the newest is up to date.
 func (p *Pool) build() {
-	if err := p.rebuild(); err != nil {
-		// The same set was accepted when it was added.
-		p.log.Error("view not rebuilt", "service", p.service, "error", err)
+	for {
+		p.mu.Lock()
+		if p.busy = p.stale && !p.closed; !p.busy {
+			p.mu.Unlock()
+			return
+		}
+		p.stale = false
+		v := p.draft()
+		p.mu.Unlock()
+
+		began := time.Now()
+		err := v.complete(p.balance)
+		cost := time.Since(began)
+		p.mu.Lock()
+		p.report(err)
+		p.show(v)
+		p.mu.Unlock()
+		select {
+		case <-time.After(min(restShare*cost, longestRest)):
+		case <-p.closing:
+		}
 	}
-	p.cost = time.Since(p.last)
-	p.debt += p.cost
 }
 
-// close ends the building of views: nobody asks any more.
+// close ends the making of views: nobody asks any more.
 func (p *Pool) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	if p.timer != nil {
-		p.timer.Stop()
+	if !p.closed {
+		p.closed = true
+		close(p.closing)
+	}
+	p.mu.Unlock()
+	p.building.Wait()
+}
+
+// rebuild makes and shows the view of the present states. With mu held.
+func (p *Pool) rebuild() error {
+	v := p.draft()
+	if err := v.complete(p.balance); err != nil {
+		return err
+	}
+	p.show(v)
+	return nil
+}
+
+// report says that a view could not be made: the same set was accepted when it was
+// added.
+func (p *Pool) report(err error) {
+	if err != nil {
+		p.log.Error("view not rebuilt", "service", p.service, "error", err)
 	}
 }
 
-// rebuild makes and publishes the view of the present states.
-func (p *Pool) rebuild() error {
+// draft returns the view of the present states, without its pickers. With mu held.
+func (p *Pool) draft() *view {
 	weights := make([]int, 0, len(p.backends))
 	var eligible []*Backend
 	for _, b := range p.backends {
@@ -79,17 +110,20 @@ func (p *Pool) rebuild() error {
 			eligible = append(eligible, b)
 		}
 	}
+	p.version++
+	v := &view{version: p.version, tiers: tiersOf(eligible), total: len(p.backends)}
 	// The ring's points are those of all backends, so that none going down moves any.
-	opt := picker.Options{RingPoints: picker.RingPoints(weights)}
-	tiers := tiersOf(eligible)
-	for i := range tiers {
-		t := &tiers[i]
-		opt.Cursor = p.cursors.of(t.priority)
-		var err error
-		if t.picker, err = picker.New(p.balance, t.candidates(), opt); err != nil {
-			return err
-		}
+	v.points = picker.RingPoints(weights)
+	for i := range v.tiers {
+		v.tiers[i].cursor = p.cursors.of(v.tiers[i].priority)
 	}
-	p.view.Store(&view{tiers: tiers, total: len(p.backends)})
-	return nil
+	return v
+}
+
+// show makes a complete view the one that sessions see, unless a newer one is. With mu
+// held.
+func (p *Pool) show(v *view) {
+	if v.done && v.version > p.view.Load().version {
+		p.view.Store(v)
+	}
 }

@@ -11,8 +11,24 @@ import (
 
 // view is a pool at one instant: immutable.
 type view struct {
-	tiers []tier // in the order of use
-	total int    // backends, usable or not
+	version int64
+	tiers   []tier // in the order of use
+	total   int    // backends, usable or not
+	points  int    // of a hash ring
+	done    bool   // it has its pickers
+}
+
+// complete makes the pickers.
+func (v *view) complete(balance string) (err error) {
+	for i := range v.tiers {
+		t := &v.tiers[i]
+		opt := picker.Options{RingPoints: v.points, Cursor: t.cursor}
+		if t.picker, err = picker.New(balance, t.candidates(), opt); err != nil {
+			return err
+		}
+	}
+	v.done = true
+	return nil
 }
 
 // tier is a set of backends that are as good as each other.
@@ -21,6 +37,7 @@ type tier struct {
 	priority int
 	health   Health
 	backends []*Backend
+	cursor   *atomic.Uint64
 	picker   picker.Picker
 }
 
