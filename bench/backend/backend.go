@@ -23,6 +23,8 @@ const stopWithin = 3 * time.Second
 // Backend is a server that runs.
 type Backend struct {
 	*proc.Process
+	// Version is what the program says of itself.
+	Version string
 	// Addrs are where it listens, host:port; all are the same server.
 	Addrs []string
 }
@@ -37,7 +39,7 @@ func Redis(ctx context.Context, dir string) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, func(port int) (proc.Command, error) {
+	return start(ctx, proc.Version(ctx, path, "--version"), func(port int) (proc.Command, error) {
 		return proc.Command{Name: "redis-server", Path: path, Dir: dir, Args: []string{
 			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir,
 		}}, nil
@@ -47,7 +49,7 @@ func Redis(ctx context.Context, dir string) (*Backend, error) {
 // Stream starts the embedded server: worker is a command line that runs
 // stream.Serve on the address that is added to it.
 func Stream(ctx context.Context, worker []string) (*Backend, error) {
-	return start(ctx, func(port int) (proc.Command, error) {
+	return start(ctx, "embedded stream server", func(port int) (proc.Command, error) {
 		args := append(worker[1:len(worker):len(worker)], proc.Loopback(port))
 		return proc.Command{Name: "stream server", Path: worker[0], Args: args}, nil
 	})
@@ -73,7 +75,7 @@ func HTTP(ctx context.Context, dir string) (*Backend, error) {
 		return nil, err
 	}
 	config := filepath.Join(dir, "nginx.conf")
-	b, err := start(ctx, func(port int) (proc.Command, error) {
+	b, err := start(ctx, proc.Version(ctx, path, "-v"), func(port int) (proc.Command, error) {
 		return proc.Command{
 			Name: "nginx (http)", Path: path, Args: []string{"-p", dir, "-c", config, "-e", "stderr"}, Parent: true,
 		}, os.WriteFile(config, []byte(httpText(dir, port)), 0o600)
@@ -106,8 +108,8 @@ func httpText(dir string, port int) string {
 	return b.String()
 }
 
-func start(ctx context.Context, command func(port int) (proc.Command, error)) (*Backend, error) {
-	b := &Backend{}
+func start(ctx context.Context, version string, command func(port int) (proc.Command, error)) (*Backend, error) {
+	b := &Backend{Version: version}
 	var err error
 	b.Process, err = proc.StartListening(ctx, 1, func(ports []int) (proc.Command, error) {
 		b.Addrs = []string{proc.Loopback(ports[0])}

@@ -1,9 +1,13 @@
 package balancer
 
 import (
+	"context"
 	"os"
+	"slices"
 	"strings"
 	"text/template"
+
+	"github.com/sluicelb/sluice/bench/proc"
 )
 
 // Threads is how many threads or worker processes each balancer has.
@@ -63,12 +67,17 @@ func (k Kind) file() string {
 }
 
 // newSetup fills in what depends on this machine.
-func newSetup(dir string, services []Service, sessions int) setup {
+func newSetup(ctx context.Context, spec Spec, dir string, services []Service, sessions int) setup {
 	s := setup{Dir: dir, Services: services, Threads: Threads, Sessions: sessions, Root: os.Geteuid() == 0}
-	if _, err := os.Stat(streamModule); err == nil {
+	if spec.Kind == Nginx && !hasStream(ctx, spec.Path) {
 		s.StreamModule = streamModule
 	}
 	return s
+}
+
+// hasStream tells whether an nginx has TCP built in.
+func hasStream(ctx context.Context, path string) bool {
+	return slices.Contains(strings.Fields(proc.Output(ctx, path, "-V")), "--with-stream")
 }
 
 const sluiceText = `log: {level: warn, sessions: errors}

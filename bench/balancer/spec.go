@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/sluicelb/sluice/bench/proc"
 )
 
 // Errors of ParseSpec and Find.
@@ -80,7 +81,11 @@ func (s Spec) Find(ctx context.Context) (Spec, error) {
 	if s.Path, err = filepath.Abs(path); err != nil {
 		return s, err
 	}
-	s.Version = s.version(ctx)
+	arg := "-v"
+	if s.Kind == Sluice {
+		arg = "version"
+	}
+	s.Version = proc.Version(ctx, s.Path, arg)
 	return s, nil
 }
 
@@ -102,20 +107,4 @@ func (s Spec) find() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: %s: not on PATH", ErrMissing, s.Kind)
-}
-
-// version is the first line that the program prints of it; "unknown" if it fails.
-func (s Spec) version(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	arg := "-v"
-	if s.Kind == Sluice {
-		arg = "version"
-	}
-	out, err := exec.CommandContext(ctx, s.Path, arg).CombinedOutput() // nginx: on stderr
-	line, _, _ := strings.Cut(string(out), "\n")
-	if line = strings.TrimSpace(line); err != nil || line == "" {
-		return "unknown"
-	}
-	return line
 }

@@ -40,7 +40,7 @@ func Start(ctx context.Context, s Spec, dir string, services []Service, sessions
 		return nil, err
 	}
 	i.Process, err = proc.StartListening(ctx, len(services), func(ports []int) (proc.Command, error) {
-		setup := newSetup(dir, listenOn(services, ports), sessions)
+		setup := newSetup(ctx, s, dir, listenOn(services, ports), sessions)
 		for _, service := range setup.Services {
 			i.addrs[service.Name] = service.Listen
 		}
@@ -61,14 +61,14 @@ func Start(ctx context.Context, s Spec, dir string, services []Service, sessions
 	return i, nil
 }
 
-// Config returns the text of the configuration that Start would write, with ports that
-// are free now.
-func Config(k Kind, dir string, services []Service, sessions int) (string, error) {
+// Config returns the text of the configuration that Start would write for s, with ports
+// that are free now.
+func Config(ctx context.Context, s Spec, dir string, services []Service, sessions int) (string, error) {
 	ports, err := proc.FreePorts(len(services))
 	if err != nil {
 		return "", err
 	}
-	return k.text(newSetup(dir, listenOn(services, ports), sessions))
+	return s.Kind.text(newSetup(ctx, s, dir, listenOn(services, ports), sessions))
 }
 
 // listenOn returns the services with an address each.
