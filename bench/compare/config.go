@@ -20,8 +20,8 @@ type Config struct {
 	// Duration bounds the whole; zero = one minute. It is divided among rounds,
 	// workloads and balancers.
 	Duration time.Duration
-	// Rounds is how often each is measured; zero = as many as leave half a second for
-	// each measurement, at most 5.
+	// Rounds is how often each is measured; zero = as many as leave a third of a second
+	// for each measurement, at most 5.
 	Rounds int
 	// Workloads to measure; none = all.
 	Workloads []Workload

@@ -9,34 +9,37 @@ import (
 // Bounds of a measurement's length.
 const (
 	leastSlice = 100 * time.Millisecond // below it, noise is all there is
-	goodSlice  = 500 * time.Millisecond
+	goodSlice  = 350 * time.Millisecond
 	mostSlice  = 30 * time.Second
 	autoRounds = 5
 )
 
-// Guesses for the first round; later ones go by what the rounds before took.
+// Guesses, until measurements have told better.
 const (
 	startTakes    = time.Second // all programs
 	stopTakes     = 300 * time.Millisecond
 	stepTakes     = 40 * time.Millisecond // connecting and ending, beside the slice
-	idleTakes     = 700 * time.Millisecond
-	idleTakesEach = 250 * time.Microsecond // a session
+	idleTakes     = 800 * time.Millisecond
+	idleTakesEach = 400 * time.Microsecond // a session
 )
 
-// plan divides the time of a run.
+// plan divides the time of a run. Measurements of idle sessions take what they take;
+// all others take a slice, which is the same for every target of a workload, and is
+// found anew before each workload from the time that is left.
 type plan struct {
 	rounds int
 	timed  int // measurements of a slice each in a round
 	idle   int // measurements of idle sessions in a round
 
-	stepExtra time.Duration // what a timed measurement takes beside its slice
-	idleTime  time.Duration // what an idle one takes
+	stepExtra, idleTime mean // what a measurement takes beside its slice; what an idle one takes
 }
 
 // newPlan plans a run of c with the given number of idle sessions. An error wraps
 // ErrConfig: there is too little time.
 func newPlan(c Config, workloads []Workload, sessions int) (plan, error) {
-	p := plan{stepExtra: stepTakes, idleTime: idleTakes + time.Duration(sessions)*idleTakesEach}
+	p := plan{}
+	p.stepExtra.add(stepTakes)
+	p.idleTime.add(idleTakes + time.Duration(sessions)*idleTakesEach)
 	p.timed = len(workloads) * (len(c.Balancers) + 1) // and direct
 	if slices.Contains(workloads, Idle) {
 		p.timed -= len(c.Balancers) + 1
@@ -46,57 +49,47 @@ func newPlan(c Config, workloads []Workload, sessions int) (plan, error) {
 	if p.rounds == 0 {
 		p.rounds = p.autoRounds(c.Duration)
 	}
-	if p.slice(c.Duration-startTakes, p.rounds) < leastSlice {
+	if least := p.takes(p.rounds, leastSlice); c.Duration < least {
 		return p, fmt.Errorf("%w: %v is too short for %d rounds of %d measurements: give at least %v, fewer rounds or fewer workloads",
-			ErrConfig, c.Duration, p.rounds, p.timed+p.idle, p.least())
+			ErrConfig, c.Duration, p.rounds, p.timed+p.idle, least.Truncate(time.Second)+time.Second)
 	}
 	return p, nil
 }
 
 // autoRounds is the most rounds that leave a good slice, but at least one.
-func (p plan) autoRounds(total time.Duration) int {
-	if p.timed == 0 {
-		return 3
-	}
+func (p *plan) autoRounds(total time.Duration) int {
 	rounds := autoRounds
-	for rounds > 1 && p.slice(total-startTakes, rounds) < goodSlice {
+	for rounds > 1 && p.takes(rounds, goodSlice) > total {
 		rounds--
 	}
 	return rounds
 }
 
-// slice is how long a timed measurement may take if remaining is left for rounds.
-func (p plan) slice(remaining time.Duration, rounds int) time.Duration {
-	remaining -= stopTakes
-	free := remaining/time.Duration(rounds) - p.overhead()
-	if p.timed == 0 {
-		return max(min(free, leastSlice), 0) // it is enough if there is any
+// takes is how long that many rounds take, with all that is around them.
+func (p *plan) takes(rounds int, slice time.Duration) time.Duration {
+	round := time.Duration(p.timed)*(slice+p.stepExtra.value()) + time.Duration(p.idle)*p.idleTime.value()
+	return startTakes + stopTakes + time.Duration(rounds)*round
+}
+
+// slice is how long a timed measurement may take if remaining is left for so many timed
+// and idle ones.
+func (p *plan) slice(remaining time.Duration, timed, idle int) time.Duration {
+	if timed == 0 {
+		return 0
 	}
-	return min(free/time.Duration(p.timed), mostSlice)
+	remaining -= stopTakes + time.Duration(idle)*p.idleTime.value()
+	return min(max(remaining/time.Duration(timed)-p.stepExtra.value(), leastSlice/2), mostSlice)
 }
 
-// overhead is what a round takes beside its slices.
-func (p plan) overhead() time.Duration {
-	return time.Duration(p.timed)*p.stepExtra + time.Duration(p.idle)*p.idleTime
+// mean is the mean of the durations it was told.
+type mean struct {
+	sum time.Duration
+	n   int
 }
 
-// least is the shortest duration for the rounds, in whole seconds.
-func (p plan) least() time.Duration {
-	round := p.overhead() + time.Duration(max(p.timed, 1))*leastSlice
-	total := startTakes + stopTakes + time.Duration(p.rounds)*round
-	return total.Truncate(time.Second) + time.Second
+func (m *mean) add(d time.Duration) {
+	m.sum += d
+	m.n++
 }
 
-// steps is the number of measurements of a run.
-func (p plan) steps() int { return p.rounds * (p.timed + p.idle) }
-
-// learn corrects the guesses by what a round took: all of its idle measurements, and
-// all of its timed ones with their slices.
-func (p *plan) learn(idle, timed, slice time.Duration) {
-	if p.idle > 0 {
-		p.idleTime = idle / time.Duration(p.idle)
-	}
-	if p.timed > 0 {
-		p.stepExtra = max(timed/time.Duration(p.timed)-slice, 0)
-	}
-}
+func (m *mean) value() time.Duration { return m.sum / time.Duration(max(m.n, 1)) }

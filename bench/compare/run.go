@@ -26,6 +26,8 @@ type runner struct {
 	services  []balancer.Service
 	result    *Result
 	step      Step
+
+	timedLeft, idleLeft int // measurements that are still to come
 }
 
 // target is what load is offered to.
@@ -89,7 +91,7 @@ func newRunner(c Config) (*runner, error) {
 	}
 	r.plan, err = newPlan(c, r.workloads, r.result.Sessions)
 	r.result.Rounds = r.plan.rounds
-	r.step = Step{Total: r.plan.steps(), Rounds: r.plan.rounds, Duration: c.Duration}
+	r.step = Step{Total: r.plan.rounds * (r.plan.timed + r.plan.idle), Rounds: r.plan.rounds, Duration: c.Duration}
 	return r, err
 }
 
@@ -119,49 +121,51 @@ func (r *runner) note(format string, args ...any) {
 
 // rounds measures until the plan is done or ctx ends.
 func (r *runner) rounds(ctx context.Context) {
-	for round := 1; round <= r.plan.rounds && ctx.Err() == nil; round++ {
-		r.step.Round = round
-		slice := r.plan.slice(r.c.Duration-time.Since(r.began), r.plan.rounds-round+1)
-		if slice < leastSlice/2 {
-			r.result.Partial = fmt.Sprintf("time ran out after %d of %d rounds: measuring took longer than planned", round-1, r.plan.rounds)
-			return
+	r.timedLeft, r.idleLeft = r.plan.rounds*r.plan.timed, r.plan.rounds*r.plan.idle
+	for r.step.Round = 1; r.step.Round <= r.plan.rounds; r.step.Round++ {
+		for k, w := range r.workloads {
+			slice := r.plan.slice(r.c.Duration-time.Since(r.began), r.timedLeft, r.idleLeft)
+			for i := range r.targets {
+				// Everyone is first, and next to everyone else, now and then.
+				r.turn(ctx, w, r.targets[(i+k+r.step.Round)%len(r.targets)], slice)
+			}
+			if w == Request {
+				r.setRate()
+			}
+			if ctx.Err() != nil {
+				r.result.Partial = r.cut(context.Cause(ctx))
+				return
+			}
 		}
-		r.round(ctx, round, slice)
-	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTime):
-		r.result.Partial = fmt.Sprintf("time ran out in round %d of %d: measuring took longer than planned", r.step.Round, r.plan.rounds)
-	case cause != nil:
-		r.result.Partial = fmt.Sprintf("interrupted in round %d of %d", r.step.Round, r.plan.rounds)
 	}
 }
 
-// round measures every workload once for every target.
-func (r *runner) round(ctx context.Context, round int, slice time.Duration) {
-	var idle, timed time.Duration
-	for k, w := range r.workloads {
-		for i := range r.targets {
-			t := r.targets[(i+k+round)%len(r.targets)] // everyone is first, and next to everyone else, now and then
-			if *t.dead || w == Idle && t.i == nil {
-				continue
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			began := time.Now()
-			r.say(string(w), t.name)
-			r.sample(ctx, w, t, slice)
-			if w == Idle {
-				idle += time.Since(began)
-			} else {
-				timed += time.Since(began)
-			}
-		}
-		if w == Request {
-			r.setRate()
-		}
+// cut says why a run ended early.
+func (r *runner) cut(cause error) string {
+	if errors.Is(cause, errTime) {
+		return fmt.Sprintf("time ran out in round %d of %d: measuring took longer than planned", r.step.Round, r.plan.rounds)
 	}
-	r.plan.learn(idle, timed, slice)
+	return fmt.Sprintf("interrupted in round %d of %d", r.step.Round, r.plan.rounds)
+}
+
+// turn measures w at t, and learns how long that takes.
+func (r *runner) turn(ctx context.Context, w Workload, t target, slice time.Duration) {
+	if w == Idle && t.i == nil {
+		return
+	}
+	began := time.Now()
+	if !*t.dead && ctx.Err() == nil {
+		r.say(string(w), t.name)
+		r.sample(ctx, w, t, slice)
+	}
+	took := time.Since(began)
+	if w == Idle {
+		r.idleLeft--
+		r.plan.idleTime.add(took)
+		return
+	}
+	r.timedLeft--
+	r.plan.stepExtra.add(max(took-slice, 0))
 }
 
 // say reports the next step.

@@ -22,10 +22,11 @@ const (
 	Idle       Workload = "idle"       // sessions on which nothing happens
 )
 
-// Workloads are all workloads in the order in which they are measured: the rate of
-// Latency comes from Request.
+// Workloads are all workloads in the order in which they are measured: Idle first,
+// because the others can take less time when it took more, and Latency after Request,
+// from which it has its rate.
 func Workloads() []Workload {
-	return []Workload{Connection, Request, Request1, Bulk1, Bulk8, Upload8, Latency, Beside, Idle}
+	return []Workload{Idle, Connection, Request, Request1, Bulk1, Bulk8, Upload8, Latency, Beside}
 }
 
 // Groups are the names by which Select knows workloads.
@@ -89,6 +90,7 @@ func Metrics() []Metric {
 		{Latency, "p99_us", "latency, 99 %", "µs", false},
 		{Latency, "p999_us", "latency, 99.9 %", "µs", false},
 		{Latency, "max_us", "latency, longest", "µs", false},
+		{Latency, "send_late_p99_us", "of it sent late, 99 %", "µs", false},
 		{Beside, "p50_us", "beside 8 streams, median", "µs", false},
 		{Beside, "p99_us", "beside 8 streams, 99 %", "µs", false},
 		{Beside, "gb_per_s", "those streams", "GB/s", true},
