@@ -39,7 +39,8 @@ func Redis(ctx context.Context, dir string) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, proc.Version(ctx, path, "--version"), func(port int) (proc.Command, error) {
+	version, _, _ := strings.Cut(proc.Version(ctx, path, "--version"), " sha=") // builds are of no interest
+	return start(ctx, version, func(port int) (proc.Command, error) {
 		return proc.Command{Name: "redis-server", Path: path, Dir: dir, Args: []string{
 			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir,
 		}}, nil

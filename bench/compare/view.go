@@ -66,7 +66,7 @@ func (r *Result) failed(name string, w Workload) bool {
 
 // Legend explains Table.
 func (r *Result) Legend() string {
-	return fmt.Sprintf("Medians of %d rounds; ± half of the distance from least to greatest; × the value divided by %s's. "+
+	return fmt.Sprintf("Medians over rounds (%d); ± half of the distance from least to greatest; × the value divided by %s's. "+
 		"CPU is the balancer's own, user and system. direct has no balancer.", r.Rounds, r.Base)
 }
 

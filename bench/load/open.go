@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -38,7 +37,7 @@ func (o Open) Run(ctx context.Context, t *Tally, l, late *Latency) {
 	for i := range lanes {
 		lanes[i] = &lane{dial: o.Dial, protocol: o.Protocol, tally: t, latency: l, due: make(chan request, maxDue)}
 	}
-	each(len(lanes), func(i int) { lanes[i].connect(ctx) })
+	each(len(lanes), func(i int) { lanes[i].connect() })
 	for _, n := range lanes {
 		readers.Go(func() { n.read(ctx) })
 	}
@@ -73,89 +72,3 @@ const maxPause = 50 * time.Millisecond
 // maxDue is how many requests of one lane may wait for an answer. At more than this
 // the next are not sent but counted as timeouts.
 const maxDue = 1 << 14
-
-// lane is one connection of an open loop. The sender writes on it, the reader
-// replaces it after a failure.
-type lane struct {
-	dial     func() (net.Conn, error)
-	protocol Protocol
-	tally    *Tally
-	latency  *Latency
-	due      chan request // sent, oldest first
-
-	mu sync.Mutex
-	c  *client // nil: broken
-}
-
-// request is one that was sent.
-type request struct {
-	due time.Time
-	c   *client // on which it went; nil: none was there
-}
-
-// connect makes the lane's connection, which counts as a failure if it fails.
-func (n *lane) connect(ctx context.Context) {
-	c, err := n.dial()
-	if err != nil {
-		n.tally.Fail(err)
-		rest(ctx)
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.c = newClient(c)
-}
-
-func (n *lane) current() *client {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.c
-}
-
-// send writes one request. A write that fails is the reader's to notice.
-func (n *lane) send(due time.Time) {
-	c := n.current()
-	if c != nil {
-		_ = c.SetWriteDeadline(due.Add(patience))
-		_, _ = c.Write(n.protocol.Request)
-	}
-	select {
-	case n.due <- request{due, c}:
-	default:
-		n.tally.Fail(context.DeadlineExceeded)
-	}
-}
-
-// read awaits the answers until there are no more requests, and closes the connection.
-func (n *lane) read(ctx context.Context) {
-	defer n.drop()
-	for q := range n.due {
-		c := n.current()
-		switch {
-		case q.c != nil && q.c == c:
-			_ = c.SetReadDeadline(q.due.Add(patience))
-			if err := n.protocol.Answer(c.r); err != nil {
-				n.tally.Fail(err)
-				n.drop()
-				continue
-			}
-			n.latency.Record(time.Since(q.due))
-			n.tally.Add(1)
-		case c == nil:
-			n.connect(ctx)
-			fallthrough
-		default: // it went on a connection that failed since
-			n.tally.Fail(io.ErrUnexpectedEOF)
-		}
-	}
-}
-
-// drop closes the connection.
-func (n *lane) drop() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.c != nil {
-		_ = n.c.Close()
-		n.c = nil
-	}
-}

@@ -45,13 +45,18 @@ func descendants(pid int) ([]int, error) {
 	return family, nil
 }
 
-// parentOf reads the fourth field of /proc/PID/stat; the second is in parentheses and
-// may hold anything. A process that has ended, or waits to be reaped, has none.
+// parentOf is the parent of a process, if it has not ended.
 func parentOf(pid int) (int, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false
 	}
+	return statParent(text)
+}
+
+// statParent finds the fourth field of a stat file. The second is in parentheses and
+// may hold anything; the third is Z when the process waits to be reaped.
+func statParent(text []byte) (int, bool) {
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 2 || fields[0][0] == 'Z' {
 		return 0, false

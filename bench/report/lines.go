@@ -25,7 +25,7 @@ type Line struct {
 // Geometry, as for bars.
 const (
 	linesHeight = 220.0
-	linesLeft   = 46.0
+	linesLeft   = 54.0
 	linesRight  = 308.0
 	linesTop    = 12.0
 	linesBottom = 196.0
@@ -46,6 +46,12 @@ type drawnLine struct {
 
 // Height of the chart.
 func (c Lines) Height() float64 { return linesHeight }
+
+// Left is the left end of the horizontal axis.
+func (c Lines) Left() float64 { return linesLeft }
+
+// Right is the right end.
+func (c Lines) Right() float64 { return linesRight }
 
 // decades are the powers of ten that hold every value.
 func (c Lines) decades() (low, high float64) {

@@ -73,7 +73,8 @@ const pageText = `<!DOCTYPE html>
 {{- range .Lines}}
 <figure><figcaption>{{.Title}} <small>{{.Unit}}, less is better</small></figcaption>
 <svg viewBox="0 0 320 {{n .Height}}" role="img" aria-label="{{.Title}}">
-{{- range .Scale}}<line class="grid" x1="46" x2="308" y1="{{n .At}}" y2="{{n .At}}"/><text class="tick" x="42" y="{{n .At}}" dy="4" text-anchor="end">{{.Text}}</text>{{end}}
+{{- $left := n .Left}}{{$right := n .Right}}
+{{- range .Scale}}<line class="grid" x1="{{$left}}" x2="{{$right}}" y1="{{n .At}}" y2="{{n .At}}"/><text class="tick" x="{{$left}}" dx="-4" y="{{n .At}}" dy="4" text-anchor="end">{{.Text}}</text>{{end}}
 {{- range .Below}}<text class="tick" x="{{n .At}}" y="212" text-anchor="middle">{{.Text}}</text>{{end}}
 {{- range .Drawn}}<polyline class="line c{{color .Color}}" points="{{.Points}}"/>{{$c := color .Color}}{{range .Dots}}<circle class="dot c{{$c}}" cx="{{n (index . 0)}}" cy="{{n (index . 1)}}" r="2.5"/>{{end}}{{end}}
 </svg>
@@ -110,7 +111,7 @@ dl div { display: flex; gap: 8px; } dt { color: var(--faint); flex: 0 0 5.5em; }
 .warning { border-left: 4px solid var(--bad); background: var(--card); padding: 8px 12px; margin: 8px 0; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 8px; text-align: right; white-space: nowrap; vertical-align: top; }
-tbody th { text-align: left; font-weight: 400; position: sticky; left: 0; background: var(--ground); }
+tbody th { text-align: left; font-weight: 400; white-space: normal; min-width: 7em; position: sticky; left: 0; background: var(--ground); }
 thead th { border-bottom: 1px solid var(--rule); } tr.first > * { border-top: 1px solid var(--rule); }
 td small { display: block; color: var(--faint); } small { color: var(--faint); font-weight: 400; } small b { color: var(--ink); font-weight: 600; }
 .bad { color: var(--bad); } .legend { color: var(--faint); font-size: .9rem; }
