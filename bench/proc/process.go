@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -100,12 +102,12 @@ func (p *Process) Stop(grace time.Duration) {
 	<-p.done
 }
 
-// AwaitListening returns when every address accepts connections: nil then, ctx's
-// error if that ends first, or one that wraps ErrEnded. It opens a connection to
-// each, and closes it.
+// AwaitListening returns when the process listens on every address and accepts: nil
+// then, ctx's error if that ends first, or one that wraps ErrEnded. It opens a
+// connection to each, and closes it. That somebody else listens there does not count.
 func (p *Process) AwaitListening(ctx context.Context, addrs ...string) error {
 	for _, addr := range addrs {
-		for !accepts(ctx, addr) {
+		for !accepts(ctx, addr) || !p.owns(addr) {
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("%s does not listen on %s: %w%s", p.name, addr, context.Cause(ctx), p.words.last(5))
@@ -115,7 +117,21 @@ func (p *Process) AwaitListening(ctx context.Context, addrs ...string) error {
 			}
 		}
 	}
-	return p.Err() // who accepted may be somebody else
+	return p.Err()
+}
+
+// owns tells whether the process or a descendant holds the listening socket of addr.
+func (p *Process) owns(addr string) bool {
+	_, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return false
+	}
+	pids, err := descendants(p.Pid())
+	return err == nil && listening(pids, port)
 }
 
 // tail keeps the last that was written to it.
