@@ -18,6 +18,7 @@ const (
 const (
 	startTakes    = time.Second // all programs
 	stopTakes     = 300 * time.Millisecond
+	spare         = 20                    // one part in so many is kept for what takes longer than before
 	stepTakes     = 40 * time.Millisecond // connecting and ending, beside the slice
 	idleTakes     = 800 * time.Millisecond
 	idleTakesEach = 400 * time.Microsecond // a session
@@ -68,7 +69,8 @@ func (p *plan) autoRounds(total time.Duration) int {
 // takes is how long that many rounds take, with all that is around them.
 func (p *plan) takes(rounds int, slice time.Duration) time.Duration {
 	round := time.Duration(p.timed)*(slice+p.stepExtra.value()) + time.Duration(p.idle)*p.idleTime.value()
-	return startTakes + stopTakes + time.Duration(rounds)*round
+	all := stopTakes + time.Duration(rounds)*round
+	return startTakes + all + all/spare
 }
 
 // slice is how long a timed measurement may take if remaining is left for so many timed
@@ -77,7 +79,7 @@ func (p *plan) slice(remaining time.Duration, timed, idle int) time.Duration {
 	if timed == 0 {
 		return 0
 	}
-	remaining -= stopTakes + time.Duration(idle)*p.idleTime.value()
+	remaining -= remaining/spare + stopTakes + time.Duration(idle)*p.idleTime.value()
 	return min(max(remaining/time.Duration(timed)-p.stepExtra.value(), leastSlice/2), mostSlice)
 }
 
