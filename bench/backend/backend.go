@@ -78,7 +78,7 @@ func HTTP(ctx context.Context, dir string) (*Backend, error) {
 	config := filepath.Join(dir, "nginx.conf")
 	b, err := start(ctx, proc.Version(ctx, path, "-v"), func(port int) (proc.Command, error) {
 		return proc.Command{
-			Name: "nginx (http)", Path: path, Args: []string{"-p", dir, "-c", config, "-e", "stderr"}, Parent: true,
+			Name: "nginx (http)", Path: path, Dir: dir, Args: []string{"-p", dir, "-c", config, "-e", "stderr"}, Parent: true,
 		}, os.WriteFile(config, []byte(httpText(dir, port)), 0o600)
 	})
 	if err != nil {

@@ -19,8 +19,8 @@
 // The rate of the latency workload is half of what the slowest balancer reached with 50
 // clients in the first round, and the same for all.
 //
-// Idle sessions are measured on a fresh process each round, after a hundred sessions
-// have come and gone, so that what a program sets up with its first session is not
+// Idle sessions are measured on a fresh process each round, after a thirtieth of them
+// has come and gone, so that what a program sets up with its first session is not
 // counted but the growth of its heap is. On a process that has served a busy load the
 // same sessions would seem to be free: they would fit into what that left behind. The
 // same number opened a second time is recorded too ("again"): a process whose sessions

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicelb/sluice/bench/proc"
 )
 
-// warmSessions come and go before idle ones are measured.
-const warmSessions = 100
+// warmSessions come and go before idle ones are measured: one for so many.
+const warmSessions = 30
 
 // Settling: readings this far apart, until so many in a row have as many descriptors,
 // or for so long at most.
@@ -31,7 +31,7 @@ func (r *runner) idle(ctx context.Context, m measurement) error {
 	var tally load.Tally
 	defer m.failures(&tally)
 	addr := i.Addr(serviceStream)
-	load.OpenIdle(ctx, addr, min(warmSessions, r.result.Sessions), &tally).Close()
+	load.OpenIdle(ctx, addr, r.result.Sessions/warmSessions, &tally).Close()
 	base, err := settled(ctx, i.Process)
 	if err != nil {
 		return err

@@ -25,8 +25,8 @@ const (
 )
 
 // plan divides the time of a run. Measurements of idle sessions take what they take;
-// all others take a slice, which is the same for every target of a workload, and is
-// found anew before each workload from the time that is left.
+// all others take a slice, which is found anew before each workload from the time that
+// is left. Slices of the targets of a workload differ only if time runs short meanwhile.
 type plan struct {
 	rounds int
 	timed  int // measurements of a slice each in a round
@@ -51,7 +51,7 @@ func newPlan(c Config, workloads []Workload, sessions int) (plan, error) {
 		p.rounds = p.autoRounds(c.Duration)
 	}
 	if least := p.takes(p.rounds, leastSlice); c.Duration < least {
-		return p, fmt.Errorf("%w: %v is too short for %d rounds of %d measurements: give at least %v, fewer rounds or fewer workloads",
+		return p, fmt.Errorf("%w: %v is too short for %d × %d measurements: give at least %v, fewer rounds or fewer workloads",
 			ErrConfig, c.Duration, p.rounds, p.timed+p.idle, least.Truncate(time.Second)+time.Second)
 	}
 	return p, nil

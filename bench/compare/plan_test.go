@@ -44,7 +44,7 @@ func TestTimeIsDividedAmongMeasurements(t *testing.T) {
 func TestTooLittleTimeIsRefusedWithWhatIsNeeded(t *testing.T) {
 	c := Config{Balancers: three(), Duration: 10 * time.Second, Rounds: 3}
 	_, err := newPlan(c, Workloads(), 3000)
-	if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "10s is too short for 3 rounds of 35 measurements") {
+	if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "10s is too short for 3 × 35 measurements") {
 		t.Fatalf("%v", err)
 	}
 	_, after, _ := strings.Cut(err.Error(), "give at least ")

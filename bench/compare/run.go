@@ -124,8 +124,9 @@ func (r *runner) rounds(ctx context.Context) {
 	r.timedLeft, r.idleLeft = r.plan.rounds*r.plan.timed, r.plan.rounds*r.plan.idle
 	for r.step.Round = 1; r.step.Round <= r.plan.rounds; r.step.Round++ {
 		for k, w := range r.workloads {
-			slice := r.plan.slice(r.c.Duration-time.Since(r.began), r.timedLeft, r.idleLeft)
+			slice := r.slice()
 			for i := range r.targets {
+				slice = min(slice, r.slice()) // the same for all, unless time runs short
 				// Everyone is first, and next to everyone else, now and then.
 				r.turn(ctx, w, r.targets[(i+k+r.step.Round)%len(r.targets)], slice)
 			}
@@ -138,6 +139,11 @@ func (r *runner) rounds(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// slice is how long the next timed measurement may take.
+func (r *runner) slice() time.Duration {
+	return r.plan.slice(r.c.Duration-time.Since(r.began), r.timedLeft, r.idleLeft)
 }
 
 // cut says why a run ended early.
