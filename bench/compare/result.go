@@ -21,6 +21,9 @@ type Result struct {
 	Machine Machine  `json:"machine"`
 	// Partial is why the run ended before its end; empty if it did not.
 	Partial string `json:"partial,omitempty"`
+	// Others is the share of the machine's CPU time, from 0 to 1, that went to processes
+	// that had no part in the run.
+	Others float64 `json:"others"`
 	// Rounds is how many were planned.
 	Rounds int `json:"rounds"`
 	// Rate is that of the latency workload in requests a second; 0 = not measured.

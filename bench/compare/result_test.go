@@ -130,15 +130,16 @@ func TestTheTableShowsWhatWasMeasuredAndFlagsWhatFailed(t *testing.T) {
 
 func TestWarningsTellWhatFailedAndWhatIsMissing(t *testing.T) {
 	r := example()
-	r.Partial = "interrupted in round 2 of 3"
+	r.Partial, r.Others = "interrupted in round 2 of 3", 0.434
 	got := strings.Join(r.Warnings(), "\n")
 	want := "Partial: interrupted in round 2 of 3.\n" +
+		"Disturbed: other processes used 43% of the machine's CPU time; rates and latencies are theirs as much as the balancers'.\n" +
 		"haproxy failed in connection: 1 refused, 3 reset, first: read: connection reset\n" +
 		"nginx failed in connection: first: nothing was done"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if w := (&Result{}).Warnings(); len(w) != 0 {
+	if w := (&Result{Others: 0.049}).Warnings(); len(w) != 0 {
 		t.Errorf("of nothing: %q", w)
 	}
 }

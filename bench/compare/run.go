@@ -47,8 +47,23 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.dir, err = os.MkdirTemp("", "l4bench-"); err != nil {
+	before, err := proc.Now()
+	if err != nil {
+		return nil, fmt.Errorf("compare: %w", err)
+	}
+	if err := r.run(ctx); err != nil {
 		return nil, err
+	}
+	if now, err := proc.Now(); err == nil { // after all children were waited for
+		r.result.Others = now.Others(before)
+	}
+	return r.result, nil
+}
+
+// run starts everything, measures, and stops everything.
+func (r *runner) run(ctx context.Context) (err error) {
+	if r.dir, err = os.MkdirTemp("", "l4bench-"); err != nil {
+		return err
 	}
 	defer os.RemoveAll(r.dir)
 	ctx, cancel := context.WithTimeoutCause(ctx, r.c.Duration, errTime)
@@ -56,18 +71,18 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	backends, err := r.startBackends(ctx)
 	defer backends.close()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer r.stopBalancers()
 	if err := r.startBalancers(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	r.rounds(ctx)
 	r.result.Seconds = time.Since(r.began).Seconds()
-	if err := context.Cause(ctx); err != nil && len(r.result.Samples) == 0 {
-		return nil, err
+	if len(r.result.Samples) == 0 {
+		return context.Cause(ctx)
 	}
-	return r.result, nil
+	return nil
 }
 
 // newRunner checks the settings and plans the run.

@@ -70,11 +70,17 @@ func (r *Result) Legend() string {
 		"CPU is the balancer's own, user and system. direct has no balancer.", r.Rounds, r.Base)
 }
 
-// Warnings are the failures, and why a run ended early.
+// muchForOthers is the share of CPU time from which on a reader must know of it.
+const muchForOthers = 0.05
+
+// Warnings are the failures, why a run ended early, and what disturbed it.
 func (r *Result) Warnings() []string {
 	var all []string
 	if r.Partial != "" {
 		all = append(all, "Partial: "+r.Partial+".")
+	}
+	if r.Others >= muchForOthers {
+		all = append(all, fmt.Sprintf("Disturbed: other processes used %s of the machine's CPU time; rates and latencies are theirs as much as the balancers'.", report.Percent(r.Others)))
 	}
 	for _, name := range r.names() {
 		for _, w := range Workloads() {

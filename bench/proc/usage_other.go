@@ -11,3 +11,5 @@ func descendants(int) ([]int, error) { return nil, unsupported() }
 func holdings(int) (anonymous int64, descriptors int, err error) { return 0, 0, unsupported() }
 
 func listening([]int, int) bool { return false }
+
+func moment() (Moment, error) { return Moment{}, unsupported() }

@@ -42,7 +42,11 @@ func grouped(v float64) string {
 	return b.String()
 }
 
-// Percent writes a share as a whole percentage.
+// Percent writes a share as a whole percentage, and what has more than three digits as
+// more than 999.
 func Percent(share float64) string {
+	if share >= 9.995 {
+		return ">999%"
+	}
 	return strconv.FormatFloat(share*100, 'f', 0, 64) + "%"
 }

@@ -25,7 +25,7 @@ type Line struct {
 // Geometry, as for bars.
 const (
 	linesHeight = 220.0
-	linesLeft   = 54.0
+	linesLeft   = 62.0
 	linesRight  = 308.0
 	linesTop    = 12.0
 	linesBottom = 196.0

@@ -29,7 +29,7 @@ func TestNumbersHaveTheDigitsThatCount(t *testing.T) {
 }
 
 func TestPercentagesAreWhole(t *testing.T) {
-	for share, want := range map[float64]string{0: "0%", 0.004: "0%", 0.034: "3%", 1.5: "150%"} {
+	for share, want := range map[float64]string{0: "0%", 0.004: "0%", 0.034: "3%", 1.5: "150%", 9.99: "999%", 201.8: ">999%"} {
 		if got := Percent(share); got != want {
 			t.Errorf("%v is written %q, want %q", share, got, want)
 		}
