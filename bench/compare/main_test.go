@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sluicelb/sluice/bench/stream"
@@ -12,6 +14,10 @@ import (
 
 // workerArg makes the test binary a stream server on the address after it.
 const workerArg = "serve-stream"
+
+// fakePrefix makes the test binary, called by such a name, a balancer with the fault
+// that the rest of the name tells.
+const fakePrefix = "fake-"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == workerArg {
@@ -22,6 +28,10 @@ func TestMain(m *testing.M) {
 		if err := stream.Serve(context.Background(), ln); err != nil {
 			panic(err)
 		}
+		return
+	}
+	if fault, ok := strings.CutPrefix(filepath.Base(os.Args[0]), fakePrefix); ok {
+		playBalancer(fault)
 		return
 	}
 	leaktest.Main(m)
