@@ -3,7 +3,7 @@ package balancer
 import (
 	"context"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 	"text/template"
 
@@ -33,9 +33,6 @@ type setup struct {
 	// StreamModule is what nginx has to load for TCP; empty if it is built in.
 	StreamModule string
 }
-
-// streamModule is where Debian's libnginx-mod-stream is.
-const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
 
 // text returns the configuration of a kind.
 func (k Kind) text(s setup) (string, error) {
@@ -69,15 +66,25 @@ func (k Kind) file() string {
 // newSetup fills in what depends on this machine.
 func newSetup(ctx context.Context, spec Spec, dir string, services []Service, sessions int) setup {
 	s := setup{Dir: dir, Services: services, Threads: Threads, Sessions: sessions, Root: os.Geteuid() == 0}
-	if spec.Kind == Nginx && !hasStream(ctx, spec.Path) {
-		s.StreamModule = streamModule
+	if spec.Kind == Nginx {
+		s.StreamModule = streamModule(proc.Output(ctx, spec.Path, "-V"))
 	}
 	return s
 }
 
-// hasStream tells whether an nginx has TCP built in.
-func hasStream(ctx context.Context, path string) bool {
-	return slices.Contains(strings.Fields(proc.Output(ctx, path, "-V")), "--with-stream")
+// streamModule finds in what "nginx -V" prints which file an nginx has to load for TCP;
+// empty if TCP is built in.
+func streamModule(built string) string {
+	dir := "/usr/lib/nginx/modules" // Debian's
+	for _, option := range strings.Fields(built) {
+		if option == "--with-stream" {
+			return ""
+		}
+		if path, ok := strings.CutPrefix(option, "--modules-path="); ok {
+			dir = path
+		}
+	}
+	return filepath.Join(dir, "ngx_stream_module.so")
 }
 
 const sluiceText = `log: {level: warn, sessions: errors}

@@ -72,15 +72,23 @@ func notInName(r rune) bool {
 
 // Find returns s with its path and version. A program without a path is looked for on
 // PATH, beside this program, and where Debian puts servers, which is not on every
-// user's PATH. Errors wrap ErrMissing.
+// user's PATH. Errors wrap ErrMissing, also that of an nginx which cannot do TCP.
 func (s Spec) Find(ctx context.Context) (Spec, error) {
 	path, err := s.find()
 	if err != nil {
 		return s, err
 	}
-	if s.Path, err = filepath.Abs(path); err != nil {
+	if path, err = filepath.Abs(path); err != nil {
 		return s, err
 	}
+	if s.Kind == Nginx {
+		if module := streamModule(proc.Output(ctx, path, "-V")); module != "" {
+			if _, err := os.Stat(module); err != nil {
+				return s, fmt.Errorf("%w: %s has no stream module (Debian: libnginx-mod-stream): %w", ErrMissing, s.Name, err)
+			}
+		}
+	}
+	s.Path = path
 	arg := "-v"
 	if s.Kind == Sluice {
 		arg = "version"

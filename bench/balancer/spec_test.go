@@ -68,7 +68,7 @@ func TestAProgramIsFoundOnPath(t *testing.T) {
 
 func TestAProgramIsFoundByItsPath(t *testing.T) {
 	t.Chdir(t.TempDir())
-	path := program(t, ".", "old", `[ "$1" = -v ] && echo "nginx version: nginx/0.1" >&2`)
+	path := program(t, ".", "old", `echo "nginx version: nginx/0.1" >&2; [ "$1" = -v ] || echo "configure arguments: --with-stream"`)
 	s, err := Spec{Kind: Nginx, Name: "old", Path: "./" + path}.Find(t.Context())
 	if err != nil || !filepath.IsAbs(s.Path) || s.Version != "nginx version: nginx/0.1" {
 		t.Errorf("%+v, %v", s, err)
@@ -84,6 +84,32 @@ func TestAProgramThatIsNotThereIsMissing(t *testing.T) {
 	} {
 		if found, err := s.Find(t.Context()); !errors.Is(err, ErrMissing) {
 			t.Errorf("%+v: found %+v, %v", s, found, err)
+		}
+	}
+}
+
+func TestAnNginxThatCannotDoTCPIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	s := Spec{Kind: Nginx, Name: "nginx", Path: program(t, dir, "nginx", "echo configure arguments: --with-stream=dynamic --modules-path="+dir)}
+	if _, err := s.Find(t.Context()); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "libnginx-mod-stream") {
+		t.Errorf("%v", err)
+	}
+	program(t, dir, "ngx_stream_module.so", "")
+	if _, err := s.Find(t.Context()); err != nil {
+		t.Errorf("with its module: %v", err)
+	}
+}
+
+func TestTheStreamModuleIsWhereNginxSays(t *testing.T) {
+	tests := []struct{ built, want string }{
+		{"configure arguments: --prefix=/x --with-stream --with-stream_ssl_module", ""},
+		{"configure arguments: --modules-path=/opt/m --with-stream=dynamic", "/opt/m/ngx_stream_module.so"},
+		{"configure arguments: --with-stream=dynamic", "/usr/lib/nginx/modules/ngx_stream_module.so"},
+		{"", "/usr/lib/nginx/modules/ngx_stream_module.so"},
+	}
+	for _, tt := range tests {
+		if got := streamModule(tt.built); got != tt.want {
+			t.Errorf("%q: %q", tt.built, got)
 		}
 	}
 }

@@ -44,7 +44,7 @@ out, and said to be.`,
   l4bench compare --balancer sluice=./new --balancer sluice:old=./old --only connection,request`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			err := runCompare(ctx, flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -134,7 +134,7 @@ func findBalancers(ctx context.Context, named []string, stderr io.Writer) (found
 			return nil, nil, err
 		default:
 			fmt.Fprintf(stderr, "left out: %v\n", err)
-			missing = append(missing, fmt.Sprintf("%s was left out: it is not installed.", spec.Kind))
+			missing = append(missing, fmt.Sprintf("Left out: %v.", err))
 		}
 	}
 	if len(found) == 0 {
