@@ -19,7 +19,8 @@
 // set of processes at both ends, and fails otherwise.
 //
 // Work that the kernel does in softirqs is charged to whoever was running: on
-// loopback, mostly the sender of a packet pays for its way to the receiver's queue.
+// loopback, mostly the sender of a packet pays for its way to the receiver's queue. A
+// kernel with CONFIG_IRQ_TIME_ACCOUNTING charges it to nobody, in every of these counts.
 //
 // Memory is RssAnon: pages that belong to the process, without the program's file.
 // Pages that a fork shares are counted for each, so only differences are meaningful.

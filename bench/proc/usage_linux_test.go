@@ -2,10 +2,12 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,30 @@ func TestCPUIsWhatWasBurned(t *testing.T) {
 				t.Errorf("%v used, %v burned", used.used, burned)
 			}
 		})
+	}
+}
+
+func TestCPUAgreesWithTheKernelsTicks(t *testing.T) {
+	p, _ := play(t, "burn in threads")
+	used, err := p.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	var ticks time.Duration
+	for _, field := range fields[11:13] { // utime, stime
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += time.Duration(n) * tick
+	}
+	if off := used.used - ticks; off < -2*tick || off > 2*tick { // each is rounded down
+		t.Errorf("%v, in ticks %v", used.used, ticks)
 	}
 }
 
