@@ -1,0 +1,7 @@
+//go:build !linux
+
+package load
+
+import "syscall"
+
+func latePort(string, string, syscall.RawConn) error { return nil }
