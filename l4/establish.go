@@ -53,7 +53,7 @@ func (sess *Session) readHeader() relay.End {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return relay.End{Who: relay.Sluice, Why: relay.ProxyTimeout}
 	case errors.Is(err, errProxyHeader):
-		sess.trouble = err.Error()
+		sess.note(nil, err.Error())
 		return relay.End{Who: relay.Sluice, Why: relay.ProxyHeader}
 	case err != nil:
 		return relay.End{Who: relay.Client, Why: relay.Reset}
@@ -113,7 +113,7 @@ func (sess *Session) choose() relay.End {
 		// Others may be usable still: this is no outage.
 		return relay.End{Who: relay.Sluice, Why: relay.ConnectFailed}
 	}
-	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), sess.tried)
+	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), sess.failed())
 	if b == nil {
 		return sess.noBackend(why)
 	}
@@ -142,8 +142,7 @@ func (sess *Session) dialFailed(err error, gone bool) relay.End {
 	b.give()
 	b.blame(fault)
 	sess.backend = nil
-	sess.tried = append(sess.tried, b)
-	sess.trouble = b.cfg.Name + ": " + fault.text
+	sess.note(b, b.cfg.Name+": "+fault.text)
 	return sess.giveUp(fault, gone)
 }
 
@@ -165,9 +164,9 @@ func (sess *Session) noBackend(why relay.Why) relay.End {
 	if why == relay.BackendsFull {
 		return relay.End{Who: relay.Sluice, Why: why}
 	}
-	if len(sess.tried) > 0 {
+	if len(sess.failed()) > 0 {
 		why = relay.ConnectFailed
-		sess.svc.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble)
+		sess.svc.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble())
 	}
 	sess.svc.pool.refuse()
 	return relay.End{Who: relay.Sluice, Why: why}

@@ -98,10 +98,10 @@ func (sess *Session) Dialled() {
 func (sess *Session) Left(client relay.Conn, err error) {
 	sess.mu.Lock()
 	sess.handed = false
-	sess.relay.Client = client
+	sess.relay.Ends = &relay.Ends{Client: client}
 	sess.mu.Unlock()
 	if err != nil {
-		sess.trouble = innermost(err).Error()
+		sess.note(nil, innermost(err).Error())
 		sess.finish(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
 		return
 	}

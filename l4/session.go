@@ -28,8 +28,7 @@ type Session struct {
 	dialled  time.Duration // when the last dial began
 
 	backend *Backend // reserved or connected; nil between
-	tried   []*Backend
-	trouble string // what went wrong in words: the last failed dial, or the PROXY header
+	*troubles
 
 	next, previous *Session // in the service's list
 
@@ -39,11 +38,47 @@ type Session struct {
 	killed  relay.End
 }
 
+// troubles are what most sessions have none of.
+type troubles struct {
+	tried []*Backend // those that failed
+	last  string     // what went wrong in words: the last failed dial, or the PROXY header
+}
+
+// failed returns the backends that failed.
+func (sess *Session) failed() []*Backend {
+	if sess.troubles == nil {
+		return nil
+	}
+	return sess.troubles.tried
+}
+
+// trouble returns what went wrong last, in words.
+func (sess *Session) trouble() string {
+	if sess.troubles == nil {
+		return ""
+	}
+	return sess.troubles.last
+}
+
+// note keeps what went wrong, and with which backend, if with one.
+func (sess *Session) note(b *Backend, what string) {
+	if sess.troubles == nil {
+		sess.troubles = &troubles{}
+	}
+	sess.troubles.last = what
+	if b != nil {
+		sess.troubles.tried = append(sess.troubles.tried, b)
+	}
+}
+
 // begin makes the record of an accepted connection, for which descriptors have been
 // reserved. It returns false when the service is closing.
 func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 	sess := &Session{svc: s, start: s.now(), client: c.Peer()}
-	sess.relay = relay.Session{Client: conn, Limits: s.cfg.Limits, Owner: sess}
+	sess.relay.Limits, sess.relay.Owner = &s.cfg.Limits, sess
+	if conn != nil {
+		sess.relay.Ends = &relay.Ends{Client: conn}
+	}
 	if s.cfg.Proxy.Send != 0 {
 		local := c.Local()
 		sess.local = &local
@@ -70,7 +105,7 @@ func (sess *Session) kill(e relay.End) {
 		sess.svc.cfg.Engine.Kill(&sess.relay, e)
 		return
 	}
-	if sess.relay.Client != nil {
+	if sess.relay.Ends != nil {
 		abort(sess.relay.Client) // wakes whoever reads a header from it
 	}
 }
@@ -184,8 +219,8 @@ func (sess *Session) attrs(e relay.End) []slog.Attr {
 		slog.Int64("bytes_to_client", sess.relay.Moved(relay.ToClient)),
 		slog.Group("end", slog.String("who", e.Who.String()), slog.String("why", e.Why.String())),
 	}
-	if sess.trouble != "" {
-		attrs = append(attrs, slog.String("error", sess.trouble))
+	if what := sess.trouble(); what != "" {
+		attrs = append(attrs, slog.String("error", what))
 	}
 	return attrs
 }
@@ -227,11 +262,11 @@ func (sess *Session) clientName() string {
 
 // backendName names the session's backend, or the last one it tried.
 func (sess *Session) backendName() string {
-	switch n := len(sess.tried); {
+	switch n := len(sess.failed()); {
 	case sess.backend != nil:
 		return sess.backend.cfg.Name
 	case n > 0:
-		return sess.tried[n-1].cfg.Name
+		return sess.failed()[n-1].cfg.Name
 	}
 	return ""
 }

@@ -29,20 +29,21 @@ func takeOver(c *Conn) fdLeg {
 // adopt begins to drive a session.
 func (l *loop) adopt(s *Session, legs *[2]fdLeg) {
 	slot := l.newSlot()
-	r := &l.records[slot]
+	r := l.record(slot)
 	*r = record{generation: r.generation, phase: relaying, legs: *legs, active: l.now}
 	for d := range r.lanes {
 		r.lanes[d].buffer, r.lanes[d].pipe = none, none
 	}
-	l.owners[slot], s.slot = s, slot
+	l.setOwner(slot, s)
+	s.slot = slot
 	for d := range r.legs {
 		if l.register(unix.EPOLL_CTL_ADD, slot, Direction(d), interest) != 0 {
 			l.end(slot, End{Sluice, Internal})
 			return
 		}
 	}
-	if n := len(s.Pending); n > 0 {
-		r.lanes[ToBackend].buffer, r.lanes[ToBackend].to = l.holdPending(s.Pending), int32(n)
+	if len(s.Pending) > 0 {
+		r.lanes[ToBackend].buffer = l.holdPending(s.Pending)
 		s.Pending = nil
 	}
 	l.watch(slot)
@@ -51,7 +52,7 @@ func (l *loop) adopt(s *Session, legs *[2]fdLeg) {
 
 // register has the loop hear of a leg.
 func (l *loop) register(how int, slot int32, d Direction, events uint32) unix.Errno {
-	r := &l.records[slot]
+	r := l.record(slot)
 	leg := &r.legs[d]
 	leg.asksRoom = events&unix.EPOLLOUT != 0
 	return epollControl(l.epoll, how, leg.fd, &unix.EpollEvent{Events: events, Fd: slot<<1 | int32(d), Pad: r.generation})
@@ -59,7 +60,7 @@ func (l *loop) register(how int, slot int32, d Direction, events uint32) unix.Er
 
 // askForRoom has the loop hear when a leg that took no more takes some again.
 func (l *loop) askForRoom(slot int32, d Direction) {
-	if !l.records[slot].legs[d].asksRoom {
+	if !l.record(slot).legs[d].asksRoom {
 		l.register(unix.EPOLL_CTL_MOD, slot, d, interest|unix.EPOLLOUT)
 	}
 }
@@ -69,25 +70,4 @@ func (l *loop) holdPending(b []byte) int32 {
 		return l.kept.keep(b)
 	}
 	return l.kept.hold(b)
-}
-
-// newSlot returns a vacant place in the tables.
-func (l *loop) newSlot() int32 {
-	if n := len(l.vacant); n > 0 {
-		slot := l.vacant[n-1]
-		l.vacant = l.vacant[:n-1]
-		return slot
-	}
-	l.records = append(l.records, record{})
-	l.owners = append(l.owners, nil)
-	l.wheel.grow(len(l.records))
-	return int32(len(l.records) - 1)
-}
-
-// slotOf returns the place of a session, none if it has ended.
-func (l *loop) slotOf(s *Session) int32 {
-	if slot := s.slot; int(slot) < len(l.owners) && l.owners[slot] == s {
-		return slot
-	}
-	return none
 }

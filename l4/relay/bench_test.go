@@ -118,7 +118,7 @@ func relays(b *testing.B) []relay {
 		b.Cleanup(e.Close)
 		all = append(all, relay{c.name, func(client, backend Conn) {
 			ended := make(owner, 1)
-			e.Start(&Session{Client: client, Backend: backend, Owner: ended})
+			e.Start(&Session{Ends: &Ends{Client: client, Backend: backend}, Owner: ended})
 			<-ended
 		}})
 	}

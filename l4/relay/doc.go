@@ -63,8 +63,7 @@
 // the accepted one inherits them from the listening one. A session that has to wait for
 // something else (a header, a name) leaves the loop and comes back by Start.
 //
-// A loop is not locked to a thread: that saves nothing, and made the scheduler hand the
-// thread's processor around whenever it stepped in. For how a loop sleeps see sleep.
+// Each loop has a thread of its own. For how it sleeps see sleep.
 //
 // Ends are decided by what the socket says and not by which call failed: of two
 // goroutines on one socket, a write may consume the error that the read was to

@@ -2,7 +2,7 @@ package relay
 
 // drive moves what can be moved of a session in one turn.
 func (l *loop) drive(slot int32) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	for d := range r.lanes {
 		m := l.newMove(slot, Direction(d))
 		if r.phase == relaying && !m.lane.over {
@@ -50,9 +50,9 @@ func (l *loop) close(a *lane) {
 // passEnd tells dst's peer that no more will come. When the other direction is over
 // too, the close does, if it can follow at once.
 func (l *loop) passEnd(slot int32, d Direction) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	l.close(&r.lanes[d])
-	l.owners[slot].NoteEnd()
+	l.owner(slot).NoteEnd()
 	if r.first == Nobody {
 		r.first = whose(1 - d)
 	}
@@ -65,7 +65,7 @@ func (l *loop) passEnd(slot int32, d Direction) {
 
 // sayEnds tells the peers that have not been told of the ends of their directions.
 func (l *loop) sayEnds(slot int32) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	for d := range r.lanes {
 		if r.lanes[d].unsaid {
 			r.lanes[d].unsaid = false
@@ -78,7 +78,7 @@ func (l *loop) sayEnds(slot int32) {
 // destinationFailed notes that dst takes no more. What dst's peer sent before is still
 // to be delivered: the other direction does that, then ends the session.
 func (l *loop) destinationFailed(slot int32, d Direction) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	l.close(&r.lanes[d])
 	r.lanes[d].discard = true
 	r.active = l.now
@@ -89,7 +89,7 @@ func (l *loop) destinationFailed(slot int32, d Direction) {
 // in order before, which makes this the session's end, or is stuck in a write. One
 // whose peer was told of the end may be dead in all order.
 func (l *loop) mourn(slot int32) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	for d := range r.legs {
 		leg, from := &r.legs[d], &r.lanes[1-d]
 		if !leg.tcp || !leg.hung || leg.shut || leg.fault() != sound {
@@ -109,7 +109,7 @@ func (l *loop) mourn(slot int32) {
 // leave the kernel what is queued, but to an owner-less socket it is less patient
 // than we are.
 func (l *loop) settle(slot int32) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	if dead, faulty := r.faulty(); faulty {
 		l.abort(slot, dead)
 		return
@@ -122,8 +122,8 @@ func (l *loop) settle(slot int32) {
 // the other leg is let through, since a reset discards what is still queued, then
 // that one is reset too.
 func (l *loop) abort(slot int32, dead Direction) {
-	r := &l.records[slot]
-	l.owners[slot].NoteEnd()
+	r := l.record(slot)
+	l.owner(slot).NoteEnd()
 	r.conclude(verdictOn(whose(dead), r.legs[dead].fault()))
 	for d := range r.lanes {
 		l.close(&r.lanes[d])
@@ -139,7 +139,7 @@ func (l *loop) abort(slot int32, dead Direction) {
 
 // await lets through what was written to a leg.
 func (l *loop) await(slot int32, d Direction) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	r.awaits, r.left, r.awaited = d, 0, l.now
 	l.letThrough(slot)
 }
@@ -147,7 +147,7 @@ func (l *loop) await(slot int32, d Direction) {
 // letThrough goes on with the end of a session if the peer that it waits for has
 // acknowledged all, or has died. Inactivity ends the wait.
 func (l *loop) letThrough(slot int32) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	switch {
 	case !l.through(slot):
 	case r.phase == aborting:
@@ -162,7 +162,7 @@ func (l *loop) letThrough(slot int32) {
 // through tells whether the awaited peer has acknowledged all or has died. If not it
 // has the loop ask again: the kernel has no event for that.
 func (l *loop) through(slot int32) bool {
-	r := &l.records[slot]
+	r := l.record(slot)
 	leg := &r.legs[r.awaits]
 	if leg.fault() != sound {
 		return true
@@ -186,7 +186,7 @@ func (l *loop) through(slot int32) bool {
 
 // settled closes a session of which both directions have ended, and all is delivered.
 func (l *loop) settled(slot int32) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	if dead, faulty := r.faulty(); faulty {
 		l.sayEnds(slot) // the close was to tell, and becomes a reset
 		l.abort(slot, dead)
@@ -197,36 +197,27 @@ func (l *loop) settled(slot int32) {
 
 // end ends a session now, in the given way if its end is not settled.
 func (l *loop) end(slot int32, e End) {
-	l.owners[slot].NoteEnd()
-	l.records[slot].conclude(e)
+	l.owner(slot).NoteEnd()
+	l.record(slot).conclude(e)
 	l.cut(slot)
 }
 
 // cut closes both sockets as the settled end demands and forgets the session: the
 // client first, since it is the one that waits to hear of it.
 func (l *loop) cut(slot int32) {
-	s, r := l.owners[slot], &l.records[slot]
+	s, r := l.owner(slot), l.record(slot)
 	for d := range r.lanes {
 		l.close(&r.lanes[d])
 	}
 	l.wheel.clear(slot)
 	reset := r.end.Why != EOF
-	closeLeg(&r.legs[ToClient], &s.Client, reset)
-	closeLeg(&r.legs[ToBackend], &s.Backend, reset)
+	s.closeLeg(&r.legs[ToClient], ToClient, reset)
+	s.closeLeg(&r.legs[ToBackend], ToBackend, reset)
 	l.ended = append(l.ended, ending{s, r.end})
 	l.vacate(slot)
 }
 
-// vacate frees a slot.
-func (l *loop) vacate(slot int32) {
-	r := &l.records[slot]
-	*r = record{generation: r.generation + 1}
-	l.owners[slot] = nil
-	l.vacant = append(l.vacant, slot)
-	l.sessions.Add(-1)
-}
-
-func closeLeg(leg *fdLeg, c *Conn, reset bool) {
+func (s *Session) closeLeg(leg *fdLeg, d Direction, reset bool) {
 	switch {
 	case leg.fd == none: // not dialled
 		return
@@ -237,6 +228,9 @@ func closeLeg(leg *fdLeg, c *Conn, reset bool) {
 	if reset {
 		resetLinger(leg.fd)
 	}
-	(*c).Close()
-	*c = nil
+	if d == ToClient {
+		s.Client.Close()
+	} else {
+		s.Backend.Close()
+	}
 }

@@ -61,7 +61,7 @@ func (o *opener) Greeting() []byte { return []byte(o.greeting) }
 func (o *opener) RelayEnded(e End) { o.ends <- e }
 
 func (o *opener) Dialled() {
-	o.legs = o.e.loops[o.loop].records[o.slot].legs
+	o.legs = o.e.loops[o.loop].record(o.slot).legs
 	o.dialled.Store(true)
 }
 
@@ -339,7 +339,7 @@ func TestASessionMayLeaveAndComeBack(t *testing.T) {
 			f := receive(t, Sockets{}, make)
 			client := f.connect()
 			session := f.last(1)
-			session.Client = result(t, "the client to leave", session.left)
+			session.Ends = &Ends{Client: result(t, "the client to leave", session.left)}
 			dialled, err := net.Dial("tcp", ln.Addr().String())
 			if err != nil {
 				t.Fatal(err)

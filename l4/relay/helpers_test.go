@@ -167,7 +167,7 @@ func start(t testing.TB, e Engine, s setup) *link {
 			c.(interface{ SetReadBuffer(int) error }).SetReadBuffer(s.readBuffer)
 		}
 	}
-	l.Session = &Session{Client: nearClient, Backend: nearBackend, Pending: s.pending, Limits: s.limits, Owner: l}
+	l.Session = &Session{Ends: &Ends{Client: nearClient, Backend: nearBackend, Pending: s.pending}, Limits: &s.limits, Owner: l}
 	if s.before != nil {
 		s.before(l.client, l.backend)
 	}

@@ -34,7 +34,7 @@ func idleBytes(b *testing.B, c engineCase) float64 {
 		var client, backend Conn
 		client, far[i][0] = pair(b, "tcp")
 		backend, far[i][1] = pair(b, "tcp")
-		near[i] = &Session{Client: client, Backend: backend, Owner: ended}
+		near[i] = &Session{Ends: &Ends{Client: client, Backend: backend}, Owner: ended}
 	}
 	connections := inUse() - rest
 	for i, s := range near {

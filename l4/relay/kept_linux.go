@@ -6,9 +6,15 @@ var keptSizes = [...]int{4 << 10, 16 << 10, loopBuffer}
 // spareBuffers is how many of each size a loop keeps unused, at most.
 const spareBuffers = 16
 
+// kept is a buffer, of which the bytes before from have been delivered.
+type kept struct {
+	b    []byte // as long as what was kept
+	from int
+}
+
 // keptBuffers holds the bytes in hand of a loop's sessions, known by an index.
 type keptBuffers struct {
-	held  [][]byte
+	held  []kept
 	gone  []int32                  // indexes in held that are free
 	spare [len(keptSizes)][][]byte // by size
 }
@@ -26,8 +32,7 @@ func (k *keptBuffers) keep(b []byte) int32 {
 	} else {
 		buf = make([]byte, keptSizes[class])
 	}
-	copy(buf, b)
-	return k.hold(buf)
+	return k.hold(buf[:copy(buf, b)])
 }
 
 // hold keeps b itself.
@@ -35,21 +40,21 @@ func (k *keptBuffers) hold(b []byte) int32 {
 	if n := len(k.gone); n > 0 {
 		i := k.gone[n-1]
 		k.gone = k.gone[:n-1]
-		k.held[i] = b
+		k.held[i] = kept{b: b}
 		return i
 	}
-	k.held = append(k.held, b)
+	k.held = append(k.held, kept{b: b})
 	return int32(len(k.held) - 1)
 }
 
 // drop frees what keep or hold returned.
 func (k *keptBuffers) drop(i int32) {
-	b := k.held[i]
-	k.held[i] = nil
+	b := k.held[i].b
+	k.held[i] = kept{}
 	k.gone = append(k.gone, i)
 	for class, size := range keptSizes {
 		if cap(b) == size && len(k.spare[class]) < spareBuffers {
-			k.spare[class] = append(k.spare[class], b)
+			k.spare[class] = append(k.spare[class], b[:size])
 		}
 	}
 }

@@ -158,7 +158,7 @@ func TestBothConnectionsAreClosedExactlyOnce(t *testing.T) {
 				backend, nearBackend := pair(t, "tcp")
 				a, b := &counted{TCPConn: nearClient.(*net.TCPConn)}, &counted{TCPConn: nearBackend.(*net.TCPConn)}
 				ended := make(owner, 2)
-				s := &Session{Client: a, Backend: b, Owner: ended}
+				s := &Session{Ends: &Ends{Client: a, Backend: b}, Owner: ended}
 				e.Start(s)
 				end(e, s, client, backend)
 				result(t, "the end", ended)

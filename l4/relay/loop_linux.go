@@ -34,14 +34,12 @@ type loop struct {
 	engine *Loops
 
 	clock
-	events   []unix.EpollEvent
-	buffer   []byte
-	kept     keptBuffers
-	pipes    pipePool
-	wheel    *wheel
-	records  []record
-	owners   []*Session // by slot, as the records
-	vacant   []int32    // slots
+	events []unix.EpollEvent
+	buffer []byte
+	kept   keptBuffers
+	pipes  pipePool
+	wheel  *wheel
+	table
 	turns    turns
 	doorways []doorway
 	shut     int // doors that are
@@ -49,9 +47,8 @@ type loop struct {
 	arrival  arrival
 	fired    []int32
 	spare    []command
-	ended    []ending      // in this turn
-	yielded  time.Duration // on the loop's clock, when other goroutines were last let run
-	hides    bool          // see sleep
+	ended    []ending // in this turn
+	hides    bool     // see sleep
 	stopped  bool
 }
 
@@ -85,7 +82,8 @@ func newLoop(e *Loops, index int32, c LoopsConfig) (*loop, error) {
 	}, nil
 }
 
-// run takes turns until the loop is stopped.
+// run takes turns until the loop is stopped. The thread is the loop's own: it spends
+// most of its time in system calls.
 func (l *loop) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -160,17 +158,6 @@ func (l *loop) sleep(timeout int) int {
 // shortSleep is in ms.
 const shortSleep = 4
 
-// yield lets other goroutines run that wait for the processor, before the scheduler
-// has to interrupt the loop for them.
-func (l *loop) yield() {
-	if l.now-l.yielded > yieldEvery {
-		l.yielded = l.now
-		runtime.Gosched()
-	}
-}
-
-const yieldEvery = 8 * time.Millisecond
-
 // untilTimer returns in how many ms the next timer is due; -1 without any.
 func (l *loop) untilTimer() int {
 	at, any := l.wheel.next()
@@ -228,7 +215,7 @@ func (l *loop) event(e *unix.EpollEvent, events int) {
 		return
 	}
 	slot, leg := e.Fd>>1, e.Fd&1
-	r := &l.records[slot]
+	r := l.record(slot)
 	if r.generation != e.Pad || r.phase == vacant {
 		return // of an earlier session
 	}
@@ -262,7 +249,7 @@ func (l *loop) fire() {
 	now := l.ms()
 	l.fired = l.wheel.advance(now, l.fired[:0])
 	for _, slot := range l.fired {
-		r := &l.records[slot]
+		r := l.record(slot)
 		if r.poll != 0 && r.poll <= now {
 			r.poll = 0
 			if l.letThrough(slot); r.phase == vacant {
@@ -281,7 +268,7 @@ func (l *loop) fire() {
 
 // due acts on the end of what a session waits for: a dial, or a time without a byte.
 func (l *loop) due(slot int32) {
-	if l.records[slot].phase == opening {
+	if l.record(slot).phase == opening {
 		l.take(slot, l.dialFailed(slot, os.ErrDeadlineExceeded))
 	} else {
 		l.look(slot)
@@ -306,7 +293,7 @@ type ending struct {
 
 // arm sets the timer for the earlier of what a session waits for.
 func (l *loop) arm(slot int32) {
-	r := &l.records[slot]
+	r := l.record(slot)
 	switch due := min(r.look, r.poll); {
 	case due > 0:
 		l.wheel.set(slot, due)

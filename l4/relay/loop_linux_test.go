@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"iter"
 	"testing"
 	"time"
 
@@ -17,16 +18,25 @@ func handLoop(t *testing.T) *loop {
 	}
 	e.loops = []*loop{l}
 	t.Cleanup(func() {
-		for slot, s := range l.owners {
-			if s != nil {
-				l.end(int32(slot), killed)
-			}
+		for slot := range l.sessionsHeld() {
+			l.end(slot, killed)
 		}
 		l.post(command{do: stop})
 		l.run()
 		within(t, "Close to return", e.Close)
 	})
 	return l
+}
+
+// sessionsHeld yields the sessions in the table, by slot.
+func (l *loop) sessionsHeld() iter.Seq2[int32, *Session] {
+	return func(yield func(int32, *Session) bool) {
+		for slot := range l.used {
+			if s := l.owner(slot); s != nil && !yield(slot, s) {
+				return
+			}
+		}
+	}
 }
 
 // takeTurn takes one turn without waiting for anything.
@@ -52,7 +62,7 @@ func (l *loop) greeted(t *testing.T, greeting int64, limits Limits) (lk *link, s
 		t.Fatal(err)
 	}
 	settle(t, backend)
-	lk.Session = &Session{Client: nearClient, Backend: nearBackend, Limits: limits, Owner: lk}
+	lk.Session = &Session{Ends: &Ends{Client: nearClient, Backend: nearBackend}, Limits: &limits, Owner: lk}
 	l.engine.Start(lk.Session)
 	l.takeTurn()
 	if slot = l.slotOf(lk.Session); slot == none {
@@ -66,7 +76,7 @@ func (l *loop) greeted(t *testing.T, greeting int64, limits Limits) (lk *link, s
 func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 	l := handLoop(t)
 	first, slot := l.session(t)
-	fd, generation := l.records[slot].legs[ToClient].fd, l.records[slot].generation
+	fd, generation := l.record(slot).legs[ToClient].fd, l.record(slot).generation
 	l.end(slot, killed)
 	first.client.Close()
 	first.backend.Close()
@@ -74,7 +84,7 @@ func TestAnEventForAnEndedSessionNeverReachesTheNextOne(t *testing.T) {
 		l.event(&unix.EpollEvent{Events: unix.EPOLLIN, Fd: slot<<1 | leg, Pad: generation}, 1) // nobody's
 	}
 	second, again := l.session(t)
-	r := &l.records[again]
+	r := l.record(again)
 	if again != slot || r.legs[ToClient].fd != fd && r.legs[ToBackend].fd != fd {
 		t.Logf("slot %d and descriptor %d were not used again", slot, fd)
 	}
@@ -113,8 +123,8 @@ func TestRecordsAreUsedAgain(t *testing.T) {
 		_, slot := l.session(t)
 		l.end(slot, killed)
 	}
-	if len(l.records) != 1 || l.records[0].generation != 100 {
-		t.Errorf("%d records, the first in generation %d", len(l.records), l.records[0].generation)
+	if l.used != 1 || l.record(0).generation != 100 {
+		t.Errorf("%d records, the first in generation %d", l.used, l.record(0).generation)
 	}
 }
 
@@ -125,7 +135,7 @@ func TestASmallSessionIsServedBesideBulk(t *testing.T) {
 	l := handLoop(t)
 	for range streams {
 		bulk, slot := l.session(t)
-		l.records[slot].lanes[ToBackend].bulk = true
+		l.record(slot).lanes[ToBackend].bulk = true
 		go up.send(bulk.client, 0, 1<<40, 1<<20)
 		go up.expect(bulk.backend, 0, 1<<40)
 	}
@@ -134,7 +144,7 @@ func TestASmallSessionIsServedBesideBulk(t *testing.T) {
 		l.takeTurn()
 	}
 	moved := func() (n int64) {
-		for _, s := range l.owners {
+		for _, s := range l.sessionsHeld() {
 			n += s.Moved(ToBackend)
 		}
 		return n
@@ -156,7 +166,7 @@ func TestASmallSessionIsServedBesideBulk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for slot, s := range l.owners {
+	for slot, s := range l.sessionsHeld() {
 		if s != small.Session && s.Moved(ToBackend) < turnBudget {
 			t.Errorf("the stream in slot %d moved %d bytes", slot, s.Moved(ToBackend))
 		}
@@ -172,7 +182,7 @@ func TestAnEarlyGreetingDoesNotDoubleTheLimit(t *testing.T) {
 	if n := lk.Moved(ToClient); n != 3 {
 		t.Fatalf("%d bytes of the greeting passed on", n)
 	}
-	r := &l.records[slot]
+	r := l.record(slot)
 	began := r.active
 	for looks := 0; l.slotOf(lk.Session) != none; looks++ {
 		if looks == 5 {
@@ -218,7 +228,7 @@ func TestWhatIsKeptIsBoundedAndUsedAgain(t *testing.T) {
 	for range 2 * spareBuffers {
 		for _, n := range []int{1, 4096, 4097, loopBuffer} {
 			i := k.keep(up.at(0, n))
-			if string(k.held[i][:n]) != string(up.at(0, n)) {
+			if string(k.held[i].b) != string(up.at(0, n)) {
 				t.Fatalf("other bytes kept of %d", n)
 			}
 			held = append(held, i)

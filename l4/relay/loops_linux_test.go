@@ -166,7 +166,7 @@ func TestAFloodOfConnectionsThatResetLeavesNothing(t *testing.T) {
 			if i%5 == 0 {
 				act()
 			}
-			e.Start(&Session{Client: nearClient, Backend: nearBackend, Owner: ended})
+			e.Start(&Session{Ends: &Ends{Client: nearClient, Backend: nearBackend}, Owner: ended})
 			wg.Go(func() {
 				act()
 				result(t, "the end", ended)
@@ -180,7 +180,7 @@ func TestAFloodOfConnectionsThatResetLeavesNothing(t *testing.T) {
 		}
 	}
 	e.Close()
-	slots := len(e.loops[0].records) + len(e.loops[1].records)
+	slots := int(e.loops[0].used + e.loops[1].used)
 	if now := descriptors(t)["socket"]; now != before || slots > 2*wave {
 		t.Errorf("%d sockets left, records for %d sessions at one time", now-before, slots)
 	}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -11,6 +12,10 @@ import (
 const roleVariable = "RELAY_TEST_ROLE"
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		p.Value.Set("16") // those that run in parallel mostly wait
+	}
 	if load, ok := loads[os.Getenv(roleVariable)]; ok {
 		load(os.Args[len(os.Args)-1])
 		return

@@ -38,7 +38,7 @@ type move struct {
 }
 
 func (l *loop) newMove(slot int32, d Direction) move {
-	s, r := l.owners[slot], &l.records[slot]
+	s, r := l.owner(slot), l.record(slot)
 	return move{l: l, s: s, r: r, slot: slot, d: d, src: &r.legs[1-d], dst: &r.legs[d], lane: &r.lanes[d], budget: turnBudget}
 }
 
@@ -66,24 +66,27 @@ func (m *move) run() halt {
 
 // deliver writes what is in hand.
 func (m *move) deliver() halt {
-	for m.lane.from < m.lane.to {
+	for m.lane.buffer != none {
 		if !m.dst.writable {
 			return waiting
 		}
-		n, errno := send(m.dst.fd, m.l.kept.held[m.lane.buffer][m.lane.from:m.lane.to])
-		m.lane.from += int32(n)
+		hand := &m.l.kept.held[m.lane.buffer]
+		n, errno := send(m.dst.fd, hand.b[hand.from:])
 		if out := m.wrote(n, errno); out != moving {
 			return out
 		}
+		if hand.from += n; hand.from == len(hand.b) {
+			m.l.dropBuffer(m.lane)
+		}
 	}
-	m.l.dropBuffer(m.lane)
-	for m.lane.inPipe > 0 {
+	for m.lane.pipe != none && m.l.pipes.pipes[m.lane.pipe].n > 0 {
 		if !m.dst.writable {
 			return waiting
 		}
-		n, errno := splice(m.l.pipes.pipes[m.lane.pipe].r, m.dst.fd, int(m.lane.inPipe))
+		pipe := &m.l.pipes.pipes[m.lane.pipe]
+		n, errno := splice(pipe.r, m.dst.fd, int(pipe.n))
 		m.dst.spliced = true
-		m.lane.inPipe -= int32(n)
+		pipe.n -= int32(n)
 		if out := m.wrote(n, errno); out != moving {
 			return out
 		}
@@ -150,7 +153,7 @@ func (m *move) fillPipe() halt {
 		m.l.dropPipe(m.lane)
 		return moving
 	}
-	m.lane.inPipe = int32(n)
+	m.l.pipes.pipes[m.lane.pipe].n = int32(n)
 	return m.read(n, errno)
 }
 
@@ -182,7 +185,7 @@ func (m *move) forward(b []byte) halt {
 		switch out := m.wrote(n, errno); out {
 		case moving:
 		case waiting:
-			m.lane.buffer, m.lane.from, m.lane.to = m.l.kept.keep(b), 0, int32(len(b))
+			m.lane.buffer = m.l.kept.keep(b)
 			return moving
 		default:
 			return out
@@ -224,14 +227,14 @@ func (m *move) rest() {
 func (l *loop) dropBuffer(a *lane) {
 	if a.buffer != none {
 		l.kept.drop(a.buffer)
-		a.buffer, a.from, a.to = none, 0, 0
+		a.buffer = none
 	}
 }
 
 // dropPipe gives a direction's pipe back and forgets what is in it.
 func (l *loop) dropPipe(a *lane) {
 	if a.pipe != none {
-		l.pipes.give(a.pipe, a.inPipe == 0)
-		a.pipe, a.inPipe = none, 0
+		l.pipes.give(a.pipe)
+		a.pipe = none
 	}
 }

@@ -11,12 +11,13 @@ import (
 // open begins a session with the client that was accepted for it.
 func (l *loop) open(s *Session, client fdLeg) {
 	slot := l.newSlot()
-	r := &l.records[slot]
+	r := l.record(slot)
 	*r = record{generation: r.generation, phase: opening, legs: [2]fdLeg{ToBackend: {fd: none}, ToClient: client}, active: l.now}
 	for d := range r.lanes {
 		r.lanes[d].buffer, r.lanes[d].pipe = none, none
 	}
-	l.owners[slot], s.slot = s, slot
+	l.setOwner(slot, s)
+	s.slot = slot
 	l.take(slot, s.opener().Open())
 }
 
@@ -44,7 +45,7 @@ func (l *loop) take(slot int32, step Step) {
 
 // dial begins to connect to a backend.
 func (l *loop) dial(slot int32, step Step) error {
-	r := &l.records[slot]
+	r := l.record(slot)
 	to := step.To
 	fd, errno := newSocket(to.raw.any.Addr.Family)
 	if errno != 0 {
@@ -71,7 +72,7 @@ func (l *loop) dial(slot int32, step Step) error {
 
 // dialFailed forgets the backend, and asks for the next step.
 func (l *loop) dialFailed(slot int32, err error) Step {
-	r := &l.records[slot]
+	r := l.record(slot)
 	if r.look != 0 {
 		r.look = 0
 		l.arm(slot)
@@ -82,7 +83,7 @@ func (l *loop) dialFailed(slot int32, err error) Step {
 	}
 	r.generation++ // what is reported of that socket still is of no interest
 	gone := r.legs[ToClient].socket().dead()
-	return l.owners[slot].opener().DialFailed(err, gone)
+	return l.owner(slot).opener().DialFailed(err, gone)
 }
 
 // dialEvent acts on what is reported of the socket to the backend.
@@ -90,13 +91,13 @@ func (l *loop) dialEvent(slot int32, events uint32) {
 	if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
 		return
 	}
-	leg := &l.records[slot].legs[ToBackend]
+	leg := l.record(slot).legs[ToBackend]
 	var err error
 	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
 		if err = leg.socket().pendingError(); err == nil {
 			err = unix.ECONNRESET // somebody who has gone again
 		}
-	} else if leg.tcp && metItself(leg.fd, l.records[slot].port) {
+	} else if leg.tcp && metItself(leg.fd, l.record(slot).port) {
 		err = ErrSelf
 	} else {
 		err = l.greet(slot)
@@ -120,11 +121,11 @@ func metItself(fd int32, port uint16) bool {
 
 // greet sends what a backend gets first. An empty socket takes it whole.
 func (l *loop) greet(slot int32) error {
-	first := l.owners[slot].opener().Greeting()
+	first := l.owner(slot).opener().Greeting()
 	if len(first) == 0 {
 		return nil
 	}
-	switch n, errno := send(l.records[slot].legs[ToBackend].fd, first); {
+	switch n, errno := send(l.record(slot).legs[ToBackend].fd, first); {
 	case errno != 0:
 		return errno
 	case n < len(first):
@@ -135,7 +136,7 @@ func (l *loop) greet(slot int32) error {
 
 // opened begins to relay.
 func (l *loop) opened(slot int32) {
-	s, r := l.owners[slot], &l.records[slot]
+	s, r := l.owner(slot), l.record(slot)
 	s.opener().Dialled()
 	client, backend := &r.legs[ToClient], &r.legs[ToBackend]
 	r.phase, r.active, r.look = relaying, l.now, 0
@@ -159,8 +160,8 @@ func (l *loop) opened(slot int32) {
 
 // leave gives the client back to the owner.
 func (l *loop) leave(slot int32) {
-	s := l.owners[slot]
-	opener, fd := s.opener(), l.records[slot].legs[ToClient].fd
+	s := l.owner(slot)
+	opener, fd := s.opener(), l.record(slot).legs[ToClient].fd
 	l.vacate(slot)
 	conn, err := connOf(fd)
 	opener.Left(conn, err)

@@ -13,7 +13,10 @@ const (
 )
 
 // fdPipe is a pipe of a loop.
-type fdPipe struct{ r, w int32 }
+type fdPipe struct {
+	r, w int32
+	n    int32 // bytes in it
+}
 
 // pipePool holds a loop's pipes. A pipe is known by its index.
 type pipePool struct {
@@ -51,7 +54,7 @@ func (p *pipePool) take() int32 {
 	if p.count.Load() <= largePipes {
 		unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize) // a smaller one will do
 	}
-	made := fdPipe{int32(fds[0]), int32(fds[1])}
+	made := fdPipe{r: int32(fds[0]), w: int32(fds[1])}
 	if n := len(p.gone); n > 0 {
 		i := p.gone[n-1]
 		p.gone = p.gone[:n-1]
@@ -62,9 +65,9 @@ func (p *pipePool) take() int32 {
 	return int32(len(p.pipes) - 1)
 }
 
-// give returns a pipe that was taken; empty tells whether it is.
-func (p *pipePool) give(i int32, empty bool) {
-	if empty && len(p.spare) < p.keep {
+// give returns a pipe that was taken, and forgets what is in it.
+func (p *pipePool) give(i int32) {
+	if p.pipes[i].n == 0 && len(p.spare) < p.keep {
 		p.spare = append(p.spare, i)
 		return
 	}
@@ -77,7 +80,7 @@ func (p *pipePool) give(i int32, empty bool) {
 func (p *pipePool) close() {
 	p.keep = 0
 	for _, i := range p.spare {
-		p.give(i, true)
+		p.give(i)
 	}
 	p.spare = nil
 }

@@ -6,19 +6,19 @@ import "time"
 // collector never looks into a table of them.
 type record struct {
 	generation int32 // of the slot: events for an earlier session carry another
+	left       int32 // aborting, settling: what the awaited peer lacked when last asked
 	phase      phase
 	first      Who           // who ended a direction first, in order
 	end        End           // how the session ends, once that is settled
-	inTurn     bool          // it is in the loop's queue
 	awaits     Direction     // aborting, settling: the leg whose peer is to acknowledge
+	inTurn     bool          // it is in the loop's queue
+	queued     bool          // a peer had bytes to acknowledge at the last look
 	port       uint16        // opening: that is dialled
-	left       int32         // what it lacked when last asked
 	legs       [2]fdLeg      // by the direction that leads to them
 	lanes      [2]lane       // by direction
-	queued     bool          // a peer had bytes to acknowledge at the last look
-	awaited    time.Duration // since when awaits is awaited, on the loop's clock
-	active     time.Duration // when a byte last moved
-	look, poll int64         // when inactivity and acknowledgements are to be asked for, in ms; 0 = not
+	active     time.Duration // when a byte last moved, on the loop's clock
+	awaited    time.Duration // aborting, settling: since when a peer is awaited
+	look, poll int64         // when inactivity (opening: the dial) and acknowledgements are to be asked for, in ms; 0 = not
 }
 
 // phase is where a session is in its life.
@@ -66,16 +66,14 @@ func (l *fdLeg) inOrder() bool {
 
 // lane is one direction of a session: the bytes in hand and what is known of its end.
 type lane struct {
-	buffer   int32 // in the loop's kept ones; none
-	from, to int32 // the part of it that is in hand
-	pipe     int32 // in the loop's pipes; none
-	inPipe   int32 // bytes in it
-	burst    int32 // bytes moved since the source was last found empty
-	bulk     bool  // large pieces come: through a pipe, if there is one
-	ended    bool  // the source's end was seen, and is to be passed on after what is in hand
-	over     bool
-	unsaid   bool // over, and the close that follows is to tell dst's peer
-	discard  bool // over because dst takes no more: what src says is thrown away
+	buffer  int32 // of bytes in hand, in the loop's kept ones; none
+	pipe    int32 // of bytes in hand, in the loop's pipes; none
+	burst   int32 // bytes moved since the source was last found empty
+	bulk    bool  // large pieces come: through a pipe, if there is one
+	ended   bool  // the source's end was seen, and is to be passed on after what is in hand
+	over    bool
+	unsaid  bool // over, and the close that follows is to tell dst's peer
+	discard bool // over because dst takes no more: what src says is thrown away
 }
 
 // whose returns the party at the end of the leg that a direction leads to.

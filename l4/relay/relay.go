@@ -43,19 +43,33 @@ type Limits struct {
 }
 
 // Session is the record of one relayed session. Fill the exported fields, then
-// give it to an Engine, which owns the connections and Pending from then on: it may
-// take the fields away.
+// give it to an Engine.
 type Session struct {
-	Client  Conn
-	Backend Conn
-	Pending []byte // bytes received from the client that go to the backend before any other
-	Limits  Limits
-	Owner   Owner
+	*Ends          // nil in a session that an engine accepted
+	Limits *Limits // nil: none
+	Owner  Owner
 
 	moved [2]atomic.Int64
 	ended atomic.Int64 // Unix nanoseconds; see FirstEnd
-	run   *run         // the portable engine's; nil under another
 	place              // of event loops
+}
+
+// Ends are a session's connections. An Engine owns what they hold from Start on, and
+// may take it away.
+type Ends struct {
+	Client  Conn
+	Backend Conn
+	Pending []byte // bytes received from the client that go to the backend before any other
+
+	run *run // the portable engine's; nil under another
+}
+
+// limits returns the session's limits; zero without any.
+func (s *Session) limits() Limits {
+	if s.Limits == nil {
+		return Limits{}
+	}
+	return *s.Limits
 }
 
 // Owner hears of a session's end.

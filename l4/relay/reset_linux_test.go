@@ -68,7 +68,7 @@ func unstarted(t *testing.T, limits Limits) (r *run, client, backend Conn) {
 	t.Helper()
 	nearClient, client := pair(t, "tcp")
 	backend, nearBackend := pair(t, "tcp")
-	r = newRun(&Portable{}, &Session{Client: nearClient, Backend: nearBackend, Limits: limits})
+	r = newRun(&Portable{}, &Session{Ends: &Ends{Client: nearClient, Backend: nearBackend}, Limits: &limits})
 	t.Cleanup(r.stopWatch)
 	return r, client, backend
 }

@@ -33,17 +33,16 @@ func TestAResetThatNobodyReadsIsFoundByThePatrol(t *testing.T) {
 	forEachSide(t, func(t *testing.T, e Engine, who Who) {
 		t.Parallel()
 		l := start(t, e, setup{limits: Limits{User: timeout}, readBuffer: 32 << 10})
-		if l.run == nil {
-			t.Skip("another engine")
-		}
 		s := l.side(who)
 		sent := clog(t, s.near, flowOf(s.dir))
 		lost, _ := unacknowledged(s.near)
 		resetClose(s.near)
-		leg := &l.run.legs[1-s.dir]
-		eventually(t, "the patrol", func() bool { return leg.fault() != sound })
-		if c := leg.fault(); c != reset {
-			t.Errorf("condition %d, want a reset", c)
+		if l.run != nil { // the portable engine's; others have the system tell them
+			leg := &l.run.legs[1-s.dir]
+			eventually(t, "the patrol", func() bool { return leg.fault() != sound })
+			if c := leg.fault(); c != reset {
+				t.Errorf("condition %d, want a reset", c)
+			}
 		}
 		if len(l.ends) > 0 {
 			t.Error("ended without a limit while bytes wait for their reader")

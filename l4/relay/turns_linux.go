@@ -26,7 +26,7 @@ func (t *turns) pop() int32 {
 
 // enqueue lets a session go on when those before it have had their turn.
 func (l *loop) enqueue(slot int32) {
-	if r := &l.records[slot]; !r.inTurn {
+	if r := l.record(slot); !r.inTurn {
 		r.inTurn = true
 		l.turns.push(slot)
 	}
@@ -37,7 +37,7 @@ func (l *loop) enqueue(slot int32) {
 func (l *loop) takeTurns() {
 	for l.turns.any() {
 		slot := l.turns.pop()
-		if r := &l.records[slot]; r.inTurn { // else it has ended meanwhile
+		if r := l.record(slot); r.inTurn { // else it has ended meanwhile
 			r.inTurn = false
 			l.drive(slot)
 			return

@@ -25,7 +25,7 @@ func (r *run) touch() { r.active.Store(int64(time.Since(r.began))) }
 
 // limit returns the inactivity that ends the session in its present state; zero or
 // less is none.
-func (r *run) limit() (time.Duration, Why) { return r.s.Limits.inactivity(r.ending()) }
+func (r *run) limit() (time.Duration, Why) { return r.s.limits().inactivity(r.ending()) }
 
 // inactivity returns the limit that holds before or after a direction has ended.
 func (l Limits) inactivity(ending bool) (time.Duration, Why) {
@@ -40,7 +40,7 @@ func (l Limits) inactivity(ending bool) (time.Duration, Why) {
 func (r *run) watch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wait := r.s.Limits.patrol()
+	wait := r.s.limits().patrol()
 	if limit, _ := r.limit(); limit > 0 {
 		wait = min(wait, limit)
 	}
@@ -90,7 +90,7 @@ func (r *run) look() End {
 	if r.draining() {
 		r.touch()
 	}
-	again, e := r.s.Limits.judge(time.Since(r.began)-time.Duration(r.active.Load()), r.ending(), r.queued)
+	again, e := r.s.limits().judge(time.Since(r.began)-time.Duration(r.active.Load()), r.ending(), r.queued)
 	if e.Why == Running {
 		r.arm(again)
 	}

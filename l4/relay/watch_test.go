@@ -72,7 +72,7 @@ func TestTheInactivityLimitsAreExact(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client, backend := newSilent(), newSilent()
-				r := newRun(&Portable{}, &Session{Client: client, Backend: backend, Limits: c.limits})
+				r := newRun(&Portable{}, &Session{Ends: &Ends{Client: client, Backend: backend}, Limits: &c.limits})
 				r.watch()
 				for _, a := range c.acts {
 					time.Sleep(a.at - time.Since(r.began))
@@ -98,7 +98,7 @@ func TestAPatrolDuringAnEndDoesNotCountTheTimeBefore(t *testing.T) {
 	for _, dir := range []Direction{ToBackend, ToClient} {
 		synctest.Test(t, func(t *testing.T) {
 			legs := [2]*silent{newSilent(), newSilent()} // by the direction that leads to them
-			r := newRun(&Portable{}, &Session{Client: legs[ToClient], Backend: legs[ToBackend], Limits: Limits{HalfClose: time.Second}})
+			r := newRun(&Portable{}, &Session{Ends: &Ends{Client: legs[ToClient], Backend: legs[ToBackend]}, Limits: &Limits{HalfClose: time.Second}})
 			defer r.stopWatch()
 			legs[dir].ending = func() {
 				if e := r.look(); e != (End{}) {

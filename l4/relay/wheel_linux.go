@@ -24,7 +24,7 @@ type wheel struct {
 	now      int64 // up to which timers have fired
 	occupied [wheelLevels]uint64
 	first    [wheelLevels * wheelBuckets]int32 // heads of lists of slots
-	timers   []timer
+	timers   []*[chunkSize]timer
 }
 
 // timer is a slot's; in is its bucket plus one, zero for one that is not set.
@@ -42,28 +42,26 @@ func newWheel() *wheel {
 	return w
 }
 
-// grow makes room for slots below n.
-func (w *wheel) grow(n int) {
-	for len(w.timers) < n {
-		w.timers = append(w.timers, timer{})
-	}
-}
+// grow makes room for another chunk of slots.
+func (w *wheel) grow() { w.timers = append(w.timers, new([chunkSize]timer)) }
+
+func (w *wheel) timer(slot int32) *timer { return &w.timers[slot>>chunkBits][slot&chunkMask] }
 
 // set sets the timer of a slot, in place of an earlier one. One that is due already
 // fires with the next advance.
 func (w *wheel) set(slot int32, due int64) {
 	w.clear(slot)
 	due = max(due, w.now+1)
-	w.timers[slot].due = due
+	w.timer(slot).due = due
 	delta, level := min(due-w.now, wheelReach), 0
 	for delta >= (wheelBuckets-1)<<(wheelShift*level) && level < wheelLevels-1 {
 		level++
 	}
 	bucket := int32(level*wheelBuckets) + int32((w.now+delta)>>(wheelShift*level)&(wheelBuckets-1))
-	t := &w.timers[slot]
+	t := w.timer(slot)
 	t.in, t.prev, t.next = bucket+1, none, w.first[bucket]
 	if t.next != none {
-		w.timers[t.next].prev = slot
+		w.timer(t.next).prev = slot
 	}
 	w.first[bucket] = slot
 	w.occupied[level] |= 1 << (bucket & (wheelBuckets - 1))
@@ -71,16 +69,16 @@ func (w *wheel) set(slot int32, due int64) {
 
 // clear stops the timer of a slot, if it is set.
 func (w *wheel) clear(slot int32) {
-	t := &w.timers[slot]
+	t := w.timer(slot)
 	if t.in == 0 {
 		return
 	}
 	bucket := t.in - 1
 	if t.next != none {
-		w.timers[t.next].prev = t.prev
+		w.timer(t.next).prev = t.prev
 	}
 	if t.prev != none {
-		w.timers[t.prev].next = t.next
+		w.timer(t.prev).next = t.next
 	} else if w.first[bucket] = t.next; t.next == none {
 		w.occupied[bucket/wheelBuckets] &^= 1 << (bucket & (wheelBuckets - 1))
 	}
@@ -125,7 +123,7 @@ func (w *wheel) advance(now int64, fired []int32) []int32 {
 // empty fires the timers of a bucket that are due and moves the others.
 func (w *wheel) empty(bucket int32, fired []int32) []int32 {
 	for slot := w.first[bucket]; slot != none; slot = w.first[bucket] {
-		if due := w.timers[slot].due; due > w.now {
+		if due := w.timer(slot).due; due > w.now {
 			w.set(slot, due)
 		} else {
 			w.clear(slot)

@@ -11,7 +11,7 @@ func TestEveryTimerFiresOnceWhenItIsDue(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		w, due := newWheel(), map[int32]int64{}
-		w.grow(slots)
+		w.grow()
 		for range 3000 {
 			switch slot := int32(random.IntN(slots)); random.IntN(4) {
 			case 0:
@@ -61,7 +61,7 @@ func expectFired(t *testing.T, w *wheel, due map[int32]int64, now int64) {
 
 func TestAWheelThatWasLateFiresAllThatIsDue(t *testing.T) {
 	w := newWheel()
-	w.grow(5)
+	w.grow()
 	for slot, due := range []int64{1, 70, 600, 1 << 20, 1 << 40} {
 		w.set(int32(slot), due)
 	}
@@ -78,7 +78,7 @@ func TestAWheelThatWasLateFiresAllThatIsDue(t *testing.T) {
 // A timer that is set over and over must not wake the loop for its earlier times.
 func TestAWheelAsksForNoMoreThanAFewWakes(t *testing.T) {
 	w := newWheel()
-	w.grow(1)
+	w.grow()
 	w.set(0, 3_600_000)
 	wakes := 0
 	for {

@@ -39,7 +39,7 @@ func (l Limits) patrol() time.Duration {
 // elsewhere, and notes a leg that has died. It tells whether the peer of a lifted leg
 // has stopped answering. With the watchdog's mutex held.
 func (r *run) inspect(l *leg) (silent bool) {
-	dead, silent := inspect(asked{l.conn}, &l.inspection, r.s.Limits.User)
+	dead, silent := inspect(asked{l.conn}, &l.inspection, r.s.limits().User)
 	if dead && l.bury() {
 		r.touch()
 	}
@@ -48,7 +48,7 @@ func (r *run) inspect(l *leg) (silent bool) {
 
 // inspection is what was found when a leg was last inspected.
 type inspection struct {
-	acked  uint64 // bytes its peer had acknowledged
+	acked  uint32 // the low part of how many bytes its peer had acknowledged
 	queued bool   // it had more to acknowledge
 	moved  bool   // acked was more than at the inspection before
 	lifted bool   // the user timeout is
@@ -58,7 +58,8 @@ type inspection struct {
 // tells whether s is dead, and whether the peer of a lifted one has stopped answering.
 func inspect[S socket](s S, l *inspection, user time.Duration) (dead, silent bool) {
 	w, known := s.window()
-	l.moved, l.acked, l.queued = w.acked != l.acked, w.acked, w.queued
+	acked := uint32(w.acked)
+	l.moved, l.acked, l.queued = acked != l.acked, acked, w.queued
 	switch {
 	case !known:
 		return false, false

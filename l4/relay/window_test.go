@@ -116,8 +116,8 @@ func TestTheLegsAreInspectedSeveralTimesInAUserTimeout(t *testing.T) {
 	for user, want := range map[time.Duration]time.Duration{
 		-1: patrolMost, 0: patrolMost, time.Millisecond: patrolLeast, time.Second: time.Second / 4, time.Hour: patrolMost,
 	} {
-		r := newRun(&Portable{}, &Session{Limits: Limits{User: user}})
-		if got := r.s.Limits.patrol(); got != want {
+		r := newRun(&Portable{}, &Session{Ends: &Ends{}, Limits: &Limits{User: user}})
+		if got := r.s.limits().patrol(); got != want {
 			t.Errorf("user timeout %v: every %v, want %v", user, got, want)
 		}
 	}
