@@ -79,7 +79,7 @@ func (a *acceptor) accepted(c net.Conn) {
 		a.s.log.Error("not a stream of bytes", "service", a.s.cfg.Name, "client", c.RemoteAddr().String())
 		return
 	}
-	if sess := a.welcome(arrived{conn}, conn); sess != nil {
+	if sess := a.welcome(netClient{conn}, conn); sess != nil {
 		go sess.run()
 	}
 }
@@ -184,13 +184,13 @@ func (a *acceptor) close() {
 	a.failed.stop(func(int64) {})
 }
 
-// arrived is a client that package net has accepted.
-type arrived struct{ net.Conn }
+// netClient is a client that package net has accepted.
+type netClient struct{ net.Conn }
 
-func (c arrived) Peer() netip.AddrPort       { return addrPort(c.RemoteAddr()) }
-func (c arrived) Local() netip.AddrPort      { return addrPort(c.LocalAddr()) }
-func (c arrived) Reset()                     { abort(c.Conn) }
-func (c arrived) Leave() (relay.Conn, error) { return nil, errors.ErrUnsupported }
+func (c netClient) Peer() netip.AddrPort       { return addrPort(c.RemoteAddr()) }
+func (c netClient) Local() netip.AddrPort      { return addrPort(c.LocalAddr()) }
+func (c netClient) Reset()                     { abort(c.Conn) }
+func (c netClient) Leave() (relay.Conn, error) { return nil, errors.ErrUnsupported }
 
 // queue is the one of a listener of package net.
 type queue struct{ ln net.Listener }
@@ -209,7 +209,7 @@ func (q queue) Accept() (relay.Arrival, error) {
 	if err != nil {
 		return nil, err
 	}
-	return arrived{c}, nil
+	return netClient{c}, nil
 }
 
 // refuse turns away a client for which no session was begun.

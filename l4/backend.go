@@ -22,7 +22,8 @@ var healthNames = [...]string{"unknown", "up", "down"}
 func (h Health) String() string { return healthNames[h] }
 
 // Observer hears what sessions learn of a backend. Its methods are called on the
-// path of every session and must be quick. They may change the pool.
+// path of every session, with some engines by the goroutine that drives many others, and
+// must not wait. They may change the pool.
 type Observer interface {
 	DialOK(began time.Time)                    // a dial succeeded
 	DialFailed(began time.Time, reason string) // one failed, by the backend's fault as far as can be told

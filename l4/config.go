@@ -37,7 +37,7 @@ type Config struct {
 	Engine      relay.Engine // nil = a relay.Portable of its own; the caller closes its own one
 	Descriptors *Descriptors // the process's budget; nil = not counted
 
-	Log        *slog.Logger // nil discards
+	Log        *slog.Logger // nil discards; a handler that waits holds up sessions
 	SessionLog SessionLog   // which sessions are logged at their end; "" = errors
 }
 

@@ -7,7 +7,7 @@
 //
 // # Design
 //
-// A Session is a record: the two connections and their counters (relay.Session),
+// A Session is a record: the counters and what leads to the two sockets (relay.Session),
 // who the client is, which backend it got, how many were tried, and how it ended.
 // Its life is one flow, a function a step: begin → (PROXY header in) → admit →
 // connect → (PROXY header out) → relay → finish. begin and finish are where
@@ -20,7 +20,7 @@
 //
 // A Pool has one writer path: every change, under one mutex, makes a new immutable
 // view (tiers of backends, each with the picker over exactly those) and stores it in
-// one atomic pointer; when that costs much, a view waits for several changes. A
+// one atomic pointer; of many backends a goroutine makes it, for several changes. A
 // session loads the pointer and picks; it takes no lock and asks no policy about
 // health. Tiers go by priority, then up before unknown, and those that are ejected
 // come last: a tier is used for a client when all of the former are full or have
@@ -30,10 +30,16 @@
 // A limit on connections (a service's, a backend's, a source's) is a reservation,
 // taken before the work and given back at the end, so it is exact under any race.
 //
-// Nothing is dialled or read in the accept loop: it accepts, reserves, and starts
-// the session's goroutine, which ends when the relay takes over. Out of descriptors,
-// the loop closes new clients with the help of one descriptor held in reserve: it
-// neither spins nor stops.
+// Two things drive the steps. With an engine that is a relay.Front they are taken on
+// its loops: it accepts, asks the session (relay.Opener, in front.go) for the next step,
+// connects, and says how that went. What has to wait, for a PROXY header or for a name,
+// takes its steps in a goroutine (Session.run) and comes back for the relay; with other
+// engines all sessions do. The steps themselves (begin, admit, choose, connected,
+// dialFailed, finish) know of neither, and none of them waits.
+//
+// Nothing is dialled or read where clients are accepted. Out of descriptors, new clients
+// are closed with the help of one descriptor held in reserve: accepting neither spins
+// nor stops.
 //
 // A backend that refuses, is silent or resets while being dialled costs the client a
 // retry on one not yet tried; as long as no payload has been sent that is always

@@ -129,7 +129,7 @@ func TestEverySessionTellsWhoEndedItAndWhy(t *testing.T) {
 func TestAKillBeforeTheHandOverEndsTheSession(t *testing.T) {
 	r := assemble(t, Config{}, backend(t, mute).config("b"))
 	near, far := pair(t)
-	sess, ok := r.begin(arrived{near}, near)
+	sess, ok := r.begin(netClient{near}, near)
 	if !ok {
 		t.Fatal("not begun")
 	}

@@ -88,12 +88,9 @@ func (sess *Session) admit() relay.End {
 // connect finds the session a backend that accepts, each usable one at most once.
 func (sess *Session) connect() relay.End {
 	for {
-		if sess.backend == nil {
-			if e := sess.choose(); e.Why != relay.Running {
-				return e
-			}
+		if e := sess.next(); e.Why != relay.Running {
+			return e
 		}
-		sess.dialled = sess.svc.now()
 		conn, err := sess.svc.dial(sess, sess.backend)
 		if err == nil {
 			sess.connected()
@@ -106,7 +103,18 @@ func (sess *Session) connect() relay.End {
 	}
 }
 
-// choose reserves the backend that is to be dialled next.
+// next sees to it that there is a backend to dial, from now on.
+func (sess *Session) next() relay.End {
+	if sess.backend == nil {
+		if e := sess.choose(); e.Why != relay.Running {
+			return e
+		}
+	}
+	sess.dialled = sess.svc.now()
+	return relay.End{}
+}
+
+// choose reserves a backend.
 func (sess *Session) choose() relay.End {
 	s := sess.svc
 	if limit := s.cfg.Connect.Attempts; limit > 0 && sess.attempts >= limit {

@@ -16,7 +16,9 @@ func (a *acceptor) front() error {
 		return errors.ErrUnsupported
 	}
 	listening, err := engine.Listen(ln, a.s.sockets(), a)
-	if err != nil {
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return errors.ErrUnsupported // out of descriptors, say: the other way needs none
+	} else if err != nil {
 		return err
 	}
 	ln.socket.Close() // package net's part of it
@@ -63,15 +65,14 @@ func (sess *Session) Open() relay.Step {
 	return sess.nextStep()
 }
 
-// nextStep chooses a backend and says how it is reached.
+// nextStep says how the next backend is reached.
 func (sess *Session) nextStep() relay.Step {
-	if e := sess.choose(); e.Why != relay.Running {
+	if e := sess.next(); e.Why != relay.Running {
 		return relay.Step{End: e}
 	}
 	if sess.backend.direct == nil { // a name has to be looked up
 		return relay.Step{Leave: true}
 	}
-	sess.dialled = sess.svc.now()
 	return relay.Step{To: sess.backend.direct, Timeout: sess.svc.cfg.Connect.Timeout, Sockets: sess.svc.sockets()}
 }
 
@@ -98,12 +99,18 @@ func (sess *Session) Dialled() {
 func (sess *Session) Left(client relay.Conn, err error) {
 	sess.mu.Lock()
 	sess.handed = false
-	sess.relay.Ends = &relay.Ends{Client: client}
+	if err == nil {
+		sess.relay.Ends = &relay.Ends{Client: client}
+	}
+	killed := sess.killed
 	sess.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		sess.note(nil, innermost(err).Error())
 		sess.finish(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
-		return
+	case killed.Why != relay.Running:
+		sess.turnAway(killed)
+	default:
+		go sess.run()
 	}
-	go sess.run()
 }

@@ -73,6 +73,7 @@ func newListener(ln net.Listener, address string) net.Listener {
 func (l *listener) Close() error {
 	err := l.socket.Close()
 	l.closing.Do(func() {
+		err = nil // an engine that accepts has closed package net's part before
 		close(l.closed)
 		if l.path == "" {
 			return

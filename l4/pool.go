@@ -183,6 +183,26 @@ func (p *Pool) countUsable() (n int) {
 }
 
 // choose picks and reserves a backend; see view.choose.
-func (p *Pool) choose(key uint64, tried []*Backend) (*Backend, relay.Why) {
-	return p.view.Load().choose(key, tried)
+func (p *Pool) choose(key uint64, tried []*Backend) (b *Backend, why relay.Why) {
+	if b, why = p.view.Load().choose(key, tried); b == nil {
+		b = p.chooseNew(tried)
+	}
+	return b, why
+}
+
+// chooseNew reserves a backend that the view does not show yet, if it is behind.
+func (p *Pool) chooseNew(tried []*Backend) *Backend {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.busy {
+		return nil
+	}
+	for _, t := range p.draft().tiers {
+		for _, b := range t.backends {
+			if !slices.Contains(tried, b) && b.take() {
+				return b
+			}
+		}
+	}
+	return nil
 }

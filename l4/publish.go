@@ -12,9 +12,9 @@ import (
 // in thousands too, at the start or when a rack goes down; and they come from the path
 // of sessions. So there a goroutine makes the views, for all changes until then, and
 // rests in between. What a view lacks meanwhile a session makes up for by trying another
-// backend.
+// backend, and by asking for the present states before it gives up.
 const (
-	fewBackends = 64                     // a view of so many is made at once
+	fewBackends = 16                     // a view of so many is made at once
 	restShare   = 4                      // how many times the time of a build is rested after it
 	longestRest = 250 * time.Millisecond // the time is not all ours on a busy machine
 )

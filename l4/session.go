@@ -30,7 +30,7 @@ type Session struct {
 	backend *Backend // reserved or connected; nil between
 	*troubles
 
-	next, previous *Session // in the service's list
+	following, previous *Session // in the service's list
 
 	mu      sync.Mutex    // guards the rest, so that a kill meets each session either before or after a hand-over
 	relayed time.Duration // when the relay took over; zero until then

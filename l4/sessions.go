@@ -7,7 +7,7 @@ type sessionList struct {
 }
 
 func (l *sessionList) add(s *Session) {
-	s.next, s.previous = l.first, nil
+	s.following, s.previous = l.first, nil
 	if l.first != nil {
 		l.first.previous = s
 	}
@@ -18,20 +18,20 @@ func (l *sessionList) add(s *Session) {
 // remove takes out a session that is in the list.
 func (l *sessionList) remove(s *Session) {
 	if s.previous != nil {
-		s.previous.next = s.next
+		s.previous.following = s.following
 	} else {
-		l.first = s.next
+		l.first = s.following
 	}
-	if s.next != nil {
-		s.next.previous = s.previous
+	if s.following != nil {
+		s.following.previous = s.previous
 	}
-	s.next, s.previous = nil, nil
+	s.following, s.previous = nil, nil
 	l.n--
 }
 
 // all yields every session.
 func (l *sessionList) all(yield func(*Session) bool) {
-	for s := l.first; s != nil; s = s.next {
+	for s := l.first; s != nil; s = s.following {
 		if !yield(s) {
 			return
 		}

@@ -26,6 +26,10 @@ func (v *view) complete(balance string) (err error) {
 		if t.picker, err = picker.New(balance, t.candidates(), opt); err != nil {
 			return err
 		}
+		t.places = make(map[*Backend]int, len(t.backends))
+		for place, b := range t.backends {
+			t.places[b] = place
+		}
 	}
 	v.done = true
 	return nil
@@ -37,6 +41,7 @@ type tier struct {
 	priority int
 	health   Health
 	backends []*Backend
+	places   map[*Backend]int
 	cursor   *atomic.Uint64
 	picker   picker.Picker
 }
@@ -72,9 +77,9 @@ func (t *tier) indexes(of []*Backend) *picker.Set {
 		return nil
 	}
 	set := picker.NewSet(len(t.backends))
-	for i, b := range t.backends {
-		if slices.Contains(of, b) {
-			set.Add(i)
+	for _, b := range of {
+		if place, is := t.places[b]; is {
+			set.Add(place)
 		}
 	}
 	return set

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,9 +20,6 @@ const (
 )
 
 func main() {
-	// One more than there are processors, for everything that is not an event loop: see
-	// relay.LoopsConfig.
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	os.Exit(exitStatus(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 

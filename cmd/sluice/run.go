@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,8 +74,17 @@ func runConfig(cmd *cobra.Command, path string, flags config.Flags) (config.File
 	return loadFile(path)
 }
 
+// spareThread has Go run one thread more than it would, until restore is called: the
+// event loops take one for each processor, and everything else needs one too.
+func spareThread() (restore func()) {
+	was := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(was + 1)
+	return func() { runtime.GOMAXPROCS(was) }
+}
+
 // runFile runs until a signal or the end of ctx.
 func runFile(ctx context.Context, file config.File, engine app.Engine, signals <-chan os.Signal, stderr io.Writer) error {
+	defer spareThread()()
 	direct := newLog(file.Log, stderr)
 	queue := newLogQueue(stderr, func(n int64) { direct.Warn("log records dropped", "records", n) })
 	defer queue.Close(lastWords)

@@ -2,8 +2,8 @@
 // both are done. It knows no backend, service or policy: two connections in, one
 // End out.
 //
-// It does not dial, pick, limit or log; package l4 does. It does not interpret a
-// single byte.
+// It does not pick, limit or log; package l4 does. Where it accepts and dials it does as
+// an Opener says. It does not interpret a single byte.
 //
 // # What it promises
 //
@@ -32,13 +32,14 @@
 // deadline, so that a direction gone quiet gives its pipe back within a tick;
 // elsewhere, or when no pipe is to be had, a larger pooled buffer.
 //
-// Loops is the engine for Linux: event loops, one a core, each with an epoll, a read
+// Loops is the engine for Linux: event loops, one for each processor, each with an epoll, a read
 // buffer, spare pipes and a timer wheel. Start takes both descriptors away from
 // package net and gives them to the loop with the fewest sessions, for good. The loop
 // alone touches its tables; others post commands to its mailbox, and counters are
 // atomics. A record has no pointer, so the collector does not look into the table. A
-// socket is registered once, edge-triggered, for everything; what was reported is
-// kept in the record until a call says otherwise. Events carry the generation of
+// socket is registered once, edge-triggered, and a second time, for room to write, only
+// if a write ever finds none; what was reported is kept in the record until a call says
+// otherwise. Events carry the generation of
 // their slot, so that a late one never reaches the slot's next session.
 //
 // A direction on a loop has bytes in hand, in a kept buffer or in a pipe, only while

@@ -39,14 +39,27 @@ func (e *Loops) Listen(ln syscall.Conn, o Sockets, r Reception) (Listening, erro
 	if err := d.take(ln); err != nil {
 		return nil, fmt.Errorf("relay: listen: %w", err)
 	}
-	if d.tcp {
-		if err := o.apply(d.fd); err != nil {
-			r.OptionFailed(err)
-		}
-		d.early.Store(backlogged(d.fd))
+	if err := d.setOptions(); err != nil {
+		r.OptionFailed(err)
 	}
 	e.hang(d)
 	return d, nil
+}
+
+// setOptions sets the options on the socket, for those that are accepted. Over a Unix
+// socket it tries them on another: backends may be of TCP.
+func (d *door) setOptions() error {
+	if d.tcp {
+		err := d.sockets.apply(d.fd)
+		d.early.Store(backlogged(d.fd))
+		return err
+	}
+	fd, errno := newSocket(unix.AF_INET)
+	if errno != 0 {
+		return errno
+	}
+	defer closeNow(fd, false)
+	return d.sockets.apply(fd)
 }
 
 // take duplicates the descriptor of a listening stream socket.
@@ -283,7 +296,7 @@ func (e *Loops) roomier(l *loop) *loop {
 			best, least = other, n
 		}
 	}
-	if mine-least <= 1+least/8 {
+	if mine-least <= 2+(mine+least)/8 {
 		return l
 	}
 	return best

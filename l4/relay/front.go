@@ -80,7 +80,8 @@ type Opener interface {
 	// Dialled is told that the dial succeeded: the relay begins.
 	Dialled()
 	// Left gets the client back after a step that leaves. After an error it has been
-	// reset. The session may be given to Start again.
+	// reset. The session may be given to Start again, unless the engine was asked to kill
+	// it.
 	Left(client Conn, err error)
 }
 

@@ -24,7 +24,7 @@ const (
 	interest = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLPRI | unix.EPOLLET
 )
 
-// loop drives sessions. Its goroutine runs run, and all of it but the mailbox, the
+// loop drives sessions. Its goroutine runs run, and all of it but the mailbox and the
 // count of sessions belongs to that goroutine.
 type loop struct {
 	index    int32
@@ -41,6 +41,7 @@ type loop struct {
 	wheel  *wheel
 	table
 	turns    turns
+	putOff   []putOff
 	doorways []doorway
 	shut     int // doors that are
 	peer     rawAddress
@@ -106,6 +107,7 @@ func (l *loop) turn() {
 	if l.shut > 0 {
 		l.openDoors()
 	}
+	l.takePutOff()
 	l.takeTurns()
 	l.tell()
 }
@@ -113,7 +115,7 @@ func (l *loop) turn() {
 // wait returns how many events there are. It waits for one, a command or a timer,
 // unless sessions are waiting for their turn.
 func (l *loop) wait() int {
-	if l.turns.any() {
+	if l.turns.any() || len(l.putOff) > 0 {
 		return pollEvents(l.epoll, l.events, 0)
 	}
 	timeout := l.untilTimer()

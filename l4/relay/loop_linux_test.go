@@ -1,7 +1,10 @@
 package relay
 
 import (
+	"fmt"
+	"io"
 	"iter"
+	"net"
 	"testing"
 	"time"
 
@@ -244,5 +247,57 @@ func TestWhatIsKeptIsBoundedAndUsedAgain(t *testing.T) {
 	}
 	if k.keep(up.at(0, 1)); len(k.held) != len(held) {
 		t.Error("an index was not used again")
+	}
+}
+
+// A backend may have spoken, and be gone again, before the loop hears that it was
+// connected.
+func TestABackendMayAnswerBeforeTheDialIsSeenToEnd(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		for _, closes := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/closes %v", network, closes), func(t *testing.T) { answerEarly(t, network, closes) })
+		}
+	}
+}
+
+func answerEarly(t *testing.T, network string, closes bool) {
+	l := handLoop(t)
+	address := "127.0.0.1:0"
+	if network == "unix" {
+		address = t.TempDir() + "/s"
+	}
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	near, client := pair(t, "tcp")
+	o := &opener{e: l.engine, steps: []Step{{To: NewAddress(network, ln.Addr().String())}}}
+	o.failed, o.ends = make(chan error, 1), make(chan End, 1)
+	o.Session = &Session{Owner: o}
+	l.engine.sessions.Add(1)
+	l.sessions.Add(1)
+	l.open(o.Session, takeOver(&near))
+	backend, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backend.Close()
+	io.WriteString(backend, "hello")
+	if closes {
+		backend.Close()
+	}
+	for range 3 {
+		l.takeTurn()
+	}
+	got := make([]byte, len("hello"))
+	client.SetDeadline(time.Now().Add(patience))
+	if _, err := io.ReadFull(client, got); err != nil || len(o.failed) > 0 {
+		t.Errorf("the client read %q, %v; %d dials failed", got, err, len(o.failed))
+	}
+	if closes {
+		if _, err := client.Read(got); err != io.EOF {
+			t.Errorf("then %v, want the end", err)
+		}
 	}
 }

@@ -18,8 +18,20 @@ type LoopsConfig struct {
 	MaxPipes int
 }
 
+// count returns how many loops there are to be.
+func (c LoopsConfig) count() int {
+	if c.Loops > 0 {
+		return c.Loops
+	}
+	return max(1, runtime.GOMAXPROCS(0)-1)
+}
+
+// Descriptors returns how many the loops hold for themselves: an epoll and its wake-up
+// each.
+func (c LoopsConfig) Descriptors() int { return 2 * c.count() }
+
 // Loops is the Engine of event loops: a goroutine with an epoll of its own for each
-// core. An idle session is a record in its loop's table and two descriptors. It is a
+// processor. An idle session is a record in its loop's table and two descriptors. It is a
 // Front.
 type Loops struct {
 	loops    []*loop
@@ -35,9 +47,7 @@ type Loops struct {
 // NewLoops starts the loops, which run until Close. It fails when the process is out
 // of descriptors.
 func NewLoops(c LoopsConfig) (*Loops, error) {
-	if c.Loops <= 0 {
-		c.Loops = max(1, runtime.GOMAXPROCS(0)-1)
-	}
+	c.Loops = c.count()
 	e := &Loops{}
 	for i := range c.Loops {
 		l, err := newLoop(e, int32(i), c)

@@ -7,7 +7,7 @@ const (
 	// bulk.
 	loopBuffer = 64 << 10
 	// turnBudget is what a direction moves before other sessions have their turn.
-	turnBudget = 512 << 10
+	turnBudget = 1 << 20
 	// quietBurst is what a direction in bulk moves at least between two times that its
 	// source is empty.
 	quietBurst = 32 << 10
@@ -154,7 +154,9 @@ func (m *move) fillPipe() halt {
 		return moving
 	}
 	m.l.pipes.pipes[m.lane.pipe].n = int32(n)
-	return m.read(n, errno)
+	out := m.read(n, errno)
+	m.budget = 0
+	return out
 }
 
 // read takes note of a read from src.

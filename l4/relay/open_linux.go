@@ -24,9 +24,37 @@ func (l *loop) open(s *Session, client fdLeg) {
 // opener returns the owner of a session that is being opened.
 func (s *Session) opener() Opener { return s.Owner.(Opener) }
 
+// dialsAtOnce is how many dials that fail on the spot one session makes in a turn.
+const dialsAtOnce = 4
+
+// putOff is a step that waits for the next turn.
+type putOff struct {
+	slot, generation int32
+	step             Step
+}
+
+// takePutOff takes one step that was put off.
+func (l *loop) takePutOff() {
+	if len(l.putOff) == 0 {
+		return
+	}
+	p := l.putOff[0]
+	l.putOff[0] = putOff{}
+	if l.putOff = l.putOff[1:]; len(l.putOff) == 0 {
+		l.putOff = nil
+	}
+	if l.record(p.slot).generation == p.generation && l.owner(p.slot) != nil { // else it was killed
+		l.take(p.slot, p.step)
+	}
+}
+
 // take takes a session's next step.
 func (l *loop) take(slot int32, step Step) {
-	for {
+	for failed := 0; ; failed++ {
+		if failed == dialsAtOnce {
+			l.putOff = append(l.putOff, putOff{slot, l.record(slot).generation, step})
+			return
+		}
 		switch {
 		case step.Leave:
 			l.leave(slot)
@@ -64,6 +92,7 @@ func (l *loop) dial(slot int32, step Step) error {
 		return errno
 	}
 	if step.Timeout > 0 {
+		l.tick() // the turn may have lasted
 		r.look = l.after(step.Timeout)
 		l.arm(slot)
 	}
@@ -91,15 +120,16 @@ func (l *loop) dialEvent(slot int32, events uint32) {
 	if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) == 0 {
 		return
 	}
-	leg := l.record(slot).legs[ToBackend]
+	leg := &l.record(slot).legs[ToBackend]
 	var err error
 	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
-		if err = leg.socket().pendingError(); err == nil {
+		if err = leg.socket().pendingError(); err == nil && leg.tcp {
 			err = unix.ECONNRESET // somebody who has gone again
 		}
 	} else if leg.tcp && metItself(leg.fd, l.record(slot).port) {
 		err = ErrSelf
-	} else {
+	}
+	if err == nil {
 		err = l.greet(slot)
 	}
 	if err != nil {

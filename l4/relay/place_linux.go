@@ -1,5 +1,5 @@
 package relay
 
-// place is where a Loops keeps a session: fixed by Start, the slot by the loop. Only
-// the loop reads the slot.
+// place is where a Loops keeps a session. The loop is fixed before the session has one;
+// the slot is that loop's affair.
 type place struct{ loop, slot int32 }

@@ -107,9 +107,10 @@ type Engine interface {
 	// Kill ends a started session: both connections are reset. One that is ending
 	// keeps its end but waits for no peer any more; one that has ended is left alone.
 	Kill(s *Session, e End)
-	// Wait returns when every started session has ended and its owner has been told.
+	// Wait returns when every started session has ended and its owner has been told. A
+	// Front's listenings are to be closed before.
 	Wait()
-	// Close waits likewise, then gives back what the engine holds for itself. No Start
+	// Close waits likewise, as long as it has to, then gives back what the engine holds for itself. No Start
 	// may follow; a second Close does nothing.
 	Close()
 }

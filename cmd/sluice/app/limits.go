@@ -20,13 +20,13 @@ type limits struct {
 
 // limitsFor shares out a descriptor limit; zero or less is none. Sessions get what is
 // left when the process, its relay engine, its listeners (two each), a probe in flight for each backend,
-// and an eighth for pipes have been set aside, but at least half: then tight is set. Of
+// and a sixteenth for pipes have been set aside, but at least half: then tight is set. Of
 // the pipes some are left to the standard library, which keeps a few for each processor.
 func limitsFor(file config.File, limit, engine int) limits {
 	if limit <= 0 {
 		return limits{descriptors: l4.NewDescriptors(0, 0)}
 	}
-	reserved := ownDescriptors + engine + limit/8
+	reserved := ownDescriptors + engine + limit/16
 	for _, s := range file.Services {
 		reserved += 2 * len(s.Listen)
 		if s.Check.Type != "none" {
@@ -35,7 +35,7 @@ func limitsFor(file config.File, limit, engine int) limits {
 	}
 	return limits{
 		descriptors: l4.NewDescriptors(limit, min(reserved, limit/2)),
-		pipes:       max(limit/16-2*runtime.GOMAXPROCS(0), 1),
+		pipes:       max(limit/32-2*runtime.GOMAXPROCS(0), 1),
 		tight:       reserved > limit/2,
 	}
 }

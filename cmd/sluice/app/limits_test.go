@@ -23,12 +23,12 @@ func TestDescriptorsAreSharedOut(t *testing.T) {
 		pipes    int // before what the standard library keeps
 		tight    bool
 	}{
-		{"a small limit", 64, 0, []config.Service{service(1, 3, "tcp")}, 21, 4, false},
-		{"a hundred sessions under 256", 256, 0, []config.Service{service(1, 3, "tcp")}, 105, 16, false},
-		{"nothing probed", 256, 0, []config.Service{service(1, 3, "none")}, 107, 16, false},
-		{"usual", 20000, 0, []config.Service{service(2, 10, "http")}, 8739, 1250, false},
-		{"more backends than descriptors", 1024, 0, []config.Service{service(1, 5000, "tcp")}, 256, 64, true},
-		{"event loops", 20000, 128, []config.Service{service(2, 10, "http")}, 8675, 1250, false},
+		{"a small limit", 64, 0, []config.Service{service(1, 3, "tcp")}, 23, 2, false},
+		{"a hundred sessions under 256", 256, 0, []config.Service{service(1, 3, "tcp")}, 113, 8, false},
+		{"nothing probed", 256, 0, []config.Service{service(1, 3, "none")}, 115, 8, false},
+		{"usual", 20000, 0, []config.Service{service(2, 10, "http")}, 9364, 625, false},
+		{"more backends than descriptors", 1024, 0, []config.Service{service(1, 5000, "tcp")}, 256, 32, true},
+		{"event loops", 20000, 128, []config.Service{service(2, 10, "http")}, 9300, 625, false},
 		{"hardly any", 8, 0, []config.Service{service(1, 1, "tcp")}, 2, 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
