@@ -277,7 +277,7 @@ func TestSessionsThatAreAcceptedAreSpreadEvenly(t *testing.T) {
 		accepted(t, ln)
 	}
 	a, b := f.e.loops[0].sessions.Load(), f.e.loops[1].sessions.Load()
-	if a+b != sessions || max(a, b)-min(a, b) > 2+sessions/8 {
+	if a+b != sessions || max(a, b)-min(a, b) > 3+sessions/8 { // the newest is counted by now
 		t.Errorf("%d and %d sessions", a, b)
 	}
 }

@@ -107,6 +107,7 @@ func (m *move) wrote(n int, errno unix.Errno) halt {
 		}
 		return stuck
 	}
+	m.budget -= n
 	m.s.moved[m.d].Add(int64(n))
 	m.r.active = m.l.now
 	return moving
@@ -155,7 +156,7 @@ func (m *move) fillPipe() halt {
 	}
 	m.l.pipes.pipes[m.lane.pipe].n = int32(n)
 	out := m.read(n, errno)
-	m.budget = 0
+	m.budget = 0 // when it is delivered: more is there by the next turn, for the same calls
 	return out
 }
 
@@ -173,7 +174,6 @@ func (m *move) read(n int, errno unix.Errno) halt {
 		}
 		m.lane.ended = true
 	default:
-		m.budget -= n
 		m.lane.burst = min(m.lane.burst, quietBurst) + int32(n)
 	}
 	return moving
