@@ -142,7 +142,7 @@ func TestIdleSessionsAreCheap(t *testing.T) {
 	addr := s.Addr(t, "s")
 	parts.Echoes(t, parts.Dial(t, addr), "warm")
 	fds, rss := parts.CountFDs(t, s.Pid()), parts.RSS(t, s.Pid())
-	var memory [2]int
+	var memory [3]int
 	for round := range memory {
 		conns := manySessions(t, n, addr)
 		now := parts.CountFDs(t, s.Pid())
@@ -162,9 +162,10 @@ func TestIdleSessionsAreCheap(t *testing.T) {
 	if memory[0] > n*20<<10 {
 		t.Errorf("%d bytes of memory an idle session, want at most 20 KB", memory[0]/n)
 	}
-	// The heap of the first round is garbage when the second begins, and may still be there.
-	if memory[1] > memory[0]*3/2 {
-		t.Errorf("the second round takes %d KB, the first took %d", memory[1]>>10, memory[0]>>10)
+	// The heap of a round is garbage when the next begins, and may still be there: it is
+	// used again from the third on at the latest.
+	if memory[2] > memory[1]*3/2 {
+		t.Errorf("the third round takes %d KB, the second took %d", memory[2]>>10, memory[1]>>10)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +25,15 @@ type FDs struct {
 func CountFDs(t testing.TB, pid int) FDs {
 	t.Helper()
 	var n FDs
-	for _, target := range fdTargets(t, pid) {
+	targets := fdTargets(t, pid)
+	for range 50 { // one that is closed and opened again meanwhile may be missed
+		again := fdTargets(t, pid)
+		if slices.Equal(again, targets) {
+			break
+		}
+		targets = again
+	}
+	for _, target := range targets {
 		n.Total++
 		switch {
 		case strings.HasPrefix(target, "socket:"):
