@@ -12,12 +12,11 @@ import (
 // kill ends the one session there is, as an operator's command will.
 func (r *rig) kill(e relay.End) {
 	r.mu.Lock()
-	var one *Session
+	defer r.mu.Unlock()
 	for sess := range r.sessions.all {
-		one = sess
+		sess.kill(e)
+		return
 	}
-	r.mu.Unlock()
-	one.kill(e)
 }
 
 // C91: every reason this package can give is provoked, counted and logged with who

@@ -39,6 +39,7 @@ type Service struct {
 	closing   bool       // with stopping closed
 	listeners map[net.Listener]struct{}
 	sessions  sessionList
+	spare     spareSessions
 }
 
 // New makes a service. Its pool is empty; see Pool. Errors wrap ErrConfig.

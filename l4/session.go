@@ -74,7 +74,13 @@ func (sess *Session) note(b *Backend, what string) {
 // begin makes the record of an accepted connection, for which descriptors have been
 // reserved. It returns false when the service is closing.
 func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
-	sess := &Session{svc: s, start: s.now(), client: c.Peer()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil, false
+	}
+	sess := s.spare.take()
+	sess.svc, sess.start, sess.client = s, s.now(), c.Peer()
 	sess.relay.Limits, sess.relay.Owner = &s.cfg.Limits, sess
 	if conn != nil {
 		sess.relay.Ends = &relay.Ends{Client: conn}
@@ -82,11 +88,6 @@ func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 	if s.cfg.Proxy.Send != 0 {
 		local := c.Local()
 		sess.local = &local
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return nil, false
 	}
 	s.sessions.add(sess)
 	s.active.Add(1)
@@ -183,6 +184,13 @@ func (sess *Session) finish(e relay.End) {
 	s.active.Add(-1)
 	s.cfg.Descriptors.give(perSession)
 	sess.log(e)
+	if sess.relay.Ends == nil { // else an engine may look at it still
+		s.mu.Lock()
+		if !s.closing { // else killAll may be about to kill it
+			s.spare.give(sess)
+		}
+		s.mu.Unlock()
+	}
 	s.running.Done()
 }
 

@@ -37,3 +37,35 @@ func (l *sessionList) all(yield func(*Session) bool) {
 		}
 	}
 }
+
+// spareSessions are records that ended sessions have left: a session costs no garbage.
+// Whoever finds a session in the service's list may use it only with the service's mutex
+// held, or when the service is closing: afterwards the record may be another's. The zero
+// value is empty.
+type spareSessions struct {
+	first *Session
+	n     int
+}
+
+// mostSpare is how many are kept.
+const mostSpare = 16 << 10
+
+// take returns a record that is zero.
+func (l *spareSessions) take() *Session {
+	s := l.first
+	if s == nil {
+		return &Session{}
+	}
+	l.first, s.following = s.following, nil
+	l.n--
+	return s
+}
+
+func (l *spareSessions) give(s *Session) {
+	if l.n == mostSpare {
+		return
+	}
+	*s = Session{following: l.first}
+	l.first = s
+	l.n++
+}
