@@ -198,7 +198,7 @@ func (sess *Session) finish(e relay.End) {
 func (sess *Session) log(e relay.End) {
 	s := sess.svc
 	switch {
-	case e.Why == relay.Descriptors && sess.attempts == 0:
+	case e.Why == relay.Descriptors:
 		if s.turned[e.Why].pass(s.sayShedding) {
 			s.sayShedding(1)
 		}

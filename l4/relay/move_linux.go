@@ -149,7 +149,9 @@ func (m *move) fillPipe() halt {
 		m.src.unspliced = true
 		m.l.dropPipe(m.lane)
 		return moving
-	case errno == unix.EAGAIN && m.src.urgent: // splice does not pass the mark, a read does
+	case errno == unix.EAGAIN && m.src.urgent, errno == 0 && n == 0:
+		// Splice does not pass the mark of urgent data, and says so by an end once the
+		// peer's has come: a read passes it, and knows an end when it sees one.
 		m.lane.bulk = false
 		m.l.dropPipe(m.lane)
 		return moving

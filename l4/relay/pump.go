@@ -101,8 +101,7 @@ func (p *pump) splice(to io.ReaderFrom) bool {
 		switch {
 		case err == nil && n == spliceChunk:
 		case err == nil:
-			p.sourceEnded(io.EOF)
-			return false
+			return true // an end, or the mark of urgent data before one: a read tells
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			if n < largeBuffer {
 				return true
