@@ -78,8 +78,27 @@ func newDialer(c ConnectConfig) net.Dialer {
 	return d
 }
 
+// queuePause is after how long a full queue is tried again.
+const queuePause = 20 * time.Millisecond
+
+// queueFull tells whether a dial failed because b's queue is full: over TCP the system
+// waits for room, over a Unix socket it leaves that to us.
+func queueFull(b *Backend, err error) bool {
+	return b.network == "unix" && errors.Is(err, syscall.EAGAIN)
+}
+
 func (s *Service) connectTo(b *Backend) (relay.Conn, error) {
 	c, err := s.dialer.DialContext(s.ctx, b.network, b.address)
+	for began := time.Now(); queueFull(b, err); {
+		if d := s.cfg.Connect.Timeout; d > 0 && time.Since(began) >= d {
+			return nil, os.ErrDeadlineExceeded
+		}
+		select {
+		case <-time.After(queuePause):
+		case <-s.ctx.Done():
+		}
+		c, err = s.dialer.DialContext(s.ctx, b.network, b.address)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,9 @@ func (sess *Session) Greeting() []byte { return sess.header() }
 
 // DialFailed implements relay.Opener.
 func (sess *Session) DialFailed(err error, gone bool) relay.Step {
+	if queueFull(sess.backend, err) && !gone {
+		return relay.Step{Leave: true} // to wait
+	}
 	if e := sess.dialFailed(err, gone); e.Why != relay.Running {
 		return relay.Step{End: e}
 	}
