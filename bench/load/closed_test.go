@@ -76,17 +76,18 @@ func TestEachConnectionExchangesOnceAndEndsInOrder(t *testing.T) {
 }
 
 func TestFailuresOfConnectionsAreCountedByKind(t *testing.T) {
-	refusing, err := net.Listen("tcp", "127.0.0.1:0")
+	// Nobody listens on the port of a connection's own end, or can be given it meanwhile.
+	held, err := net.Dial("tcp", serve(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = refusing.Close()
+	defer held.Close()
 	tests := []struct {
 		name string
 		addr string
 		want Failure
 	}{
-		{"refuses", refusing.Addr().String(), Refused},
+		{"refuses", held.LocalAddr().String(), Refused},
 		{"resets", serve(t, func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 1000))
 			reset(c)
