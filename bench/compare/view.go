@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicelb/sluice/bench/report"
@@ -66,8 +67,12 @@ func (r *Result) failed(name string, w Workload) bool {
 
 // Legend explains Table.
 func (r *Result) Legend() string {
-	return fmt.Sprintf("Medians over rounds (%d); ± half of the distance from least to greatest; × the value divided by %s's. "+
-		"CPU is the balancer's own, user and system. direct has no balancer.", r.Rounds, r.Base)
+	rounds := strconv.Itoa(r.Rounds)
+	if r.Partial != "" {
+		rounds = "not all of " + rounds
+	}
+	return fmt.Sprintf("Medians over rounds (%s); ± half of the distance from least to greatest; × the value divided by %s's. "+
+		"CPU is the balancer's own, user and system. direct has no balancer.", rounds, r.Base)
 }
 
 // muchForOthers is the share of CPU time from which on a reader must know of it.

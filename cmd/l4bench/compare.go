@@ -31,8 +31,8 @@ func newCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Measure balancers side by side, with equal configurations and the same backends",
-		Long: `Start sluice, haproxy and nginx, as found on PATH, with equal configurations before
-the same backends, offer each the same load in turn, and show what each costs: CPU a
+		Long: `Start sluice, haproxy and nginx, as found on PATH (or in /usr/sbin, /sbin or beside
+this program), with equal configurations before the same backends, offer each the same load in turn, and show what each costs: CPU a
 connection, a request and a GB, memory and descriptors an idle session, throughput,
 and latency at a fixed rate. Everything is on loopback. Whatever else runs on the
 machine disturbs the figures: the spread tells how much.
@@ -86,6 +86,9 @@ func runCompare(ctx context.Context, flags compareFlags, stdout, stderr io.Write
 	if flags.print {
 		return printConfigs(ctx, flags.config, stdout)
 	}
+	if err := flags.tryFiles(); err != nil {
+		return err
+	}
 	progress := newProgress(stderr, os.Getenv)
 	flags.config.Progress = progress.step
 	result, err := compare.Run(ctx, flags.config)
@@ -109,6 +112,21 @@ func (f compareFlags) check() error {
 		return fmt.Errorf("%w: --print-configs measures nothing, so there is nothing for --json or --html", compare.ErrConfig)
 	case f.json != "" && f.json == f.html:
 		return fmt.Errorf("%w: --json and --html name the same file", compare.ErrConfig)
+	}
+	return nil
+}
+
+// tryFiles tells, before anything is measured, whether the files can be written.
+func (f compareFlags) tryFiles() error {
+	for _, path := range []string{f.json, f.html} {
+		if path == "" {
+			continue
+		}
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		_ = file.Close()
 	}
 	return nil
 }

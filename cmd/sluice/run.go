@@ -93,7 +93,7 @@ func runFile(ctx context.Context, file config.File, engine app.Engine, signals <
 	if err != nil {
 		return err
 	}
-	log.Info("starting", "version", version(), "pid", os.Getpid(), "services", len(file.Services))
+	log.Info("starting", "version", version(), "pid", os.Getpid(), "services", len(file.Services), "engine", string(engine.Resolved()))
 	if err := a.Start(ctx); err != nil {
 		return err
 	}

@@ -19,13 +19,14 @@ const (
 
 // descriptors returns how many the engine holds for itself.
 func (e Engine) descriptors() int {
-	if e.resolved() == Loops {
+	if e.Resolved() == Loops {
 		return loopDescriptors()
 	}
 	return 0
 }
 
-func (e Engine) resolved() Engine {
+// Resolved names the engine that e stands for.
+func (e Engine) Resolved() Engine {
 	if e == Default {
 		return defaultEngine
 	}
@@ -34,7 +35,7 @@ func (e Engine) resolved() Engine {
 
 // make starts the engine. It may hold so many pipes.
 func (e Engine) make(pipes int) (relay.Engine, error) {
-	switch e.resolved() {
+	switch e.Resolved() {
 	case Portable:
 		return &relay.Portable{MaxPipes: pipes}, nil
 	case Loops:
