@@ -61,7 +61,8 @@
 // clearly fewer. The steps before the relay (who is admitted, which backend is dialled,
 // what a failed dial means) belong to the session's Opener; the loop connects, without
 // waiting, and asks for the next step. Both sockets have their options from the start:
-// the accepted one inherits them from the listening one. A session that has to wait for
+// the accepted one inherits them from the listening one. On loopback, on a system whose
+// congestion control paces, both ask for one that does not. A session that has to wait for
 // something else (a header, a name) leaves the loop and comes back by Start.
 //
 // Each loop has a thread of its own. For how it sleeps see sleep.

@@ -51,6 +51,9 @@ func (e *Loops) Listen(ln syscall.Conn, o Sockets, r Reception) (Listening, erro
 func (d *door) setOptions() error {
 	if d.tcp {
 		err := d.sockets.apply(d.fd)
+		if d.engine.paced && localAddress(d.fd).Addr().IsLoopback() {
+			unpace(d.fd)
+		}
 		d.early.Store(backlogged(d.fd))
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -258,6 +259,34 @@ func TestSocketsHaveTheirOptions(t *testing.T) {
 	}
 	if len(f.notSet) != 0 {
 		t.Errorf("not set: %v", f.notSet)
+	}
+}
+
+// Where the system paces, sessions on loopback ask for what does not.
+func TestLoopbackIsNotPaced(t *testing.T) {
+	usual, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := strings.TrimSpace(string(usual))
+	if paces() != strings.HasPrefix(own, "bbr") {
+		t.Errorf("%s paces: %v", own, paces())
+	}
+	for paced, want := range map[bool]string{true: unpacedControl, false: own} {
+		ln, to := listener(t)
+		f := &front{t: t, e: newLoops(t, LoopsConfig{Loops: 1}), opener: func() *opener { return &opener{steps: []Step{{To: to}}} }}
+		f.e.paced = paced
+		f.listen(Sockets{})
+		f.connect()
+		accepted(t, ln)
+		o := f.last(1)
+		eventually(t, "the relay", o.dialled.Load)
+		for d, leg := range o.legs {
+			if got, err := unix.GetsockoptString(int(leg.fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION); got != want || err != nil {
+				t.Errorf("the system paces: %v, %v: %s, %v; want %s", paced, Direction(d), got, err, want)
+			}
+		}
+		f.listening.Close()
 	}
 }
 

@@ -36,6 +36,7 @@ func (c LoopsConfig) Descriptors() int { return 2 * c.count() }
 type Loops struct {
 	loops    []*loop
 	pipes    pipeCount
+	paced    bool           // loopback, unless a socket asks for better
 	doorsMu  sync.Mutex     // guards doors
 	doors    []*door        // nil: closed
 	turn     atomic.Uint32  // where Start looks for a loop first
@@ -48,7 +49,7 @@ type Loops struct {
 // of descriptors.
 func NewLoops(c LoopsConfig) (*Loops, error) {
 	c.Loops = c.count()
-	e := &Loops{}
+	e := &Loops{paced: paces()}
 	for i := range c.Loops {
 		l, err := newLoop(e, int32(i), c)
 		if err != nil {

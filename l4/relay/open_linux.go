@@ -84,6 +84,9 @@ func (l *loop) dial(slot int32, step Step) error {
 	*leg = fdLeg{fd: fd, tcp: to.ip.IsValid()}
 	if leg.tcp {
 		step.Sockets.apply(fd) // what cannot be set was said of the listener
+		if l.engine.paced && to.ip.Addr().IsLoopback() {
+			unpace(fd)
+		}
 	}
 	if errno := connect(fd, &to.raw); errno != 0 && errno != unix.EINPROGRESS {
 		return errno
