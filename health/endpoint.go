@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"syscall"
@@ -44,7 +43,7 @@ func (t Endpoint) Dial(ctx context.Context) (net.Conn, error) {
 	d.SetMultipathTCP(false)
 	conn, err := d.DialContext(ctx, t.Network, t.Address)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", t.dialReason(ctx, err))
+		return nil, &Failure{Step: "connect", Err: t.dialReason(ctx, err)}
 	}
 	if err := t.open(ctx, conn); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (t Endpoint) open(ctx context.Context, conn net.Conn) error {
 	defer interruptible(ctx, conn)()
 	if _, err := conn.Write(t.Preamble); err != nil {
 		conn.Close()
-		return fmt.Errorf("preamble: %w", plain(ctx, err))
+		return Fail(ctx, "preamble", err)
 	}
 	return nil
 }

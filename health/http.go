@@ -118,27 +118,15 @@ func (p *httpProber) prepare(method, path, host string) error {
 }
 
 func (p *httpProber) Probe(ctx context.Context) error {
-	conn, err := p.endpoint.Dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer goodbye(ctx, conn)
-	defer interruptible(ctx, conn)()
-	stream := conn
-	if p.tls != nil {
-		secure := tls.Client(conn, p.tls)
-		if err := secure.Handshake(); err != nil {
-			return fmt.Errorf("http: %w", plain(ctx, err))
+	return p.endpoint.Exchange(ctx, stepHTTP, p.tls, func(conn net.Conn) error {
+		if err := p.exchange(ctx, conn); err != nil {
+			return &Failure{Step: stepHTTP, Err: err}
 		}
-		// Its close_notify comes before the end of stream, or strict backends complain.
-		defer secure.CloseWrite()
-		stream = secure
-	}
-	if err := p.exchange(ctx, stream); err != nil {
-		return fmt.Errorf("http: %w", err)
-	}
-	return nil
+		return nil
+	})
 }
+
+const stepHTTP = "http"
 
 // exchange sends the request and judges the answer.
 func (p *httpProber) exchange(ctx context.Context, conn net.Conn) error {

@@ -118,7 +118,7 @@ func probeCause(start time.Time, err error, was State, run int) Cause {
 	default:
 		reason = fmt.Sprintf("%s (%d of %d failed)", clip(err.Error()), run, run)
 	}
-	return Cause{Source: SourceProbe, Reason: reason, At: now, Took: now.Sub(start), Streak: run}
+	return Cause{Source: SourceProbe, Reason: reason, At: now, Took: now.Sub(start), Streak: run, Evidence: evidenceOf(err)}
 }
 
 // Stop ends the watch of a backend that is removed: it cancels a probe in flight and waits

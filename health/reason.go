@@ -84,7 +84,11 @@ func outOfTime(ctx context.Context, err error) error {
 
 // clip makes one line of at most maxReason bytes out of s.
 func clip(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	return cut(strings.Join(strings.Fields(s), " "))
+}
+
+// cut shortens s to maxReason bytes.
+func cut(s string) string {
 	if len(s) > maxReason {
 		s = strings.ToValidUTF8(s[:maxReason], "") + "..."
 	}

@@ -61,6 +61,8 @@ type Cause struct {
 	// Streak is how many results in a row agree: probes, failed dials, or sessions
 	// ended at once. It is 0 where time alone decided (an ejection that is over).
 	Streak int
+	// Evidence is what the deciding probe saw; zero from SourceDial.
+	Evidence Evidence
 }
 
 // Prober makes one attempt to see whether a backend works.
