@@ -39,16 +39,22 @@ type Backend struct {
 	direct           *relay.Address // nil if the address has to be looked up
 	observer         atomic.Pointer[Observer]
 
+	barred atomic.Bool // no session may begin on it, whatever view it was chosen from
+
 	active  atomic.Int64 // sessions that hold it, dials included
 	total   atomic.Int64 // sessions that were connected to it
-	retries atomic.Int64 // dials to it after another backend had failed
+	retries atomic.Int64 // dials to it after, or beside, another
+	replays atomic.Int64 // sessions whose first words it got after another
 	failed  [numDialFailures]atomic.Int64
 	moved   [2]atomic.Int64 // payload of ended sessions, by relay.Direction
 
 	// Guarded by the pool's mutex.
 	health          Health
 	ejected         bool
-	probed, dialled note // the newest change of health, and of ejected
+	outvoted        bool      // in a pool with one writer: it is another, or none
+	conflicting     bool      // outvoted, though it is up
+	risen           time.Time // since when its weight climbs; zero = it does not
+	probed, dialled note      // the newest change of health, and of ejected
 }
 
 // note is why something changed, and when.

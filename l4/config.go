@@ -31,8 +31,23 @@ type Config struct {
 	Proxy       ProxyConfig
 	Allow, Deny []netip.Prefix // client addresses; Deny wins, an empty Allow allows all
 
+	// Conflict, where probes ask for the one backend that takes writes, says what is done
+	// when several claim to be it. "" = any number of backends may be used; else never
+	// more than one, and none that is not known to be up.
+	Conflict Conflict
+	// OnDown says what becomes of the sessions of a backend that its probes call down, or
+	// that loses the writer's place; "" = OnDownKeep. Nothing else closes them.
+	OnDown    OnDown
+	CloseOver time.Duration // with OnDownClose: how long the closing is spread over; 0 = at once
+	SlowStart time.Duration // how long a backend's weight climbs when it comes back; 0 = it does not
+
+	// Transition hears of every change of a backend's state, nil = nobody does. It is
+	// called with a lock held that sessions need: it must not wait, nor call the service.
+	Transition func(Transition)
+
 	MaxConnections int // sessions at one time; 0 = no limit
 	MaxPerSource   int // sessions of one client address (of one /64 with IPv6); 0 = no limit
+	MaxHeld        int // clients that wait for a backend at one time; 0 = 10,000
 
 	Engine      relay.Engine // nil = a relay.Portable of its own; the caller closes its own one
 	Descriptors *Descriptors // the process's budget; nil = not counted
@@ -45,7 +60,30 @@ type Config struct {
 type ConnectConfig struct {
 	Timeout  time.Duration // of one dial; 0 = the system's
 	Attempts int           // distinct backends tried; 0 = every usable one once
+	// HedgeAfter is for how long one backend may be silent before another is dialled too;
+	// the first to answer has the session. 0 = never.
+	HedgeAfter time.Duration
+	// Hold is how long a client may wait, in all, while no backend is to be had; 0 = it
+	// is refused at once.
+	Hold time.Duration
+	// Replay is how many bytes of the client's first words are kept until the backend's
+	// first byte: a backend that ends the session before that costs the client nothing,
+	// another gets the same words. Only where repeating them is safe. 0 = none.
+	Replay int
 }
+
+// OnDown says what becomes of a backend's sessions when it goes down.
+type OnDown string
+
+// The choices.
+const (
+	OnDownKeep  OnDown = "keep"
+	OnDownClose OnDown = "close" // they are reset, the oldest first
+)
+
+// defaultMaxHeld bounds the clients of a service that wait for a backend. Each costs some
+// 10 KB beside its descriptor.
+const defaultMaxHeld = 10_000
 
 // ProxyConfig is the PROXY protocol's part.
 type ProxyConfig struct {
@@ -77,6 +115,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.OnDown == "" {
+		c.OnDown = OnDownKeep
+	}
+	if c.MaxHeld == 0 {
+		c.MaxHeld = defaultMaxHeld
+	}
 	if c.Engine == nil {
 		c.Engine = &relay.Portable{}
 	}
@@ -94,8 +138,11 @@ func (c Config) fault() error {
 		{!slices.Contains(picker.Policies(), c.Balance), "unknown policy " + c.Balance},
 		{!slices.Contains([]SessionLog{LogAll, LogErrors, LogOff}, c.SessionLog), "unknown session log " + string(c.SessionLog)},
 		{c.Proxy.Send < 0 || c.Proxy.Send > 2, "the PROXY protocol has versions 1 and 2"},
-		{min(c.Connect.Timeout, c.KeepAlive, c.Limits.User, c.Proxy.AcceptTimeout) < 0, "a duration is negative"},
-		{min(c.Connect.Attempts, c.MaxConnections, c.MaxPerSource) < 0, "a limit is negative"},
+		{!slices.Contains([]Conflict{"", ConflictNone, ConflictKeep, ConflictFirst}, c.Conflict), "unknown conflict " + string(c.Conflict)},
+		{!slices.Contains([]OnDown{OnDownKeep, OnDownClose}, c.OnDown), "unknown on-down " + string(c.OnDown)},
+		{min(c.Connect.Timeout, c.Connect.HedgeAfter, c.Connect.Hold, c.KeepAlive, c.Limits.User, c.Proxy.AcceptTimeout, c.CloseOver, c.SlowStart) < 0,
+			"a duration is negative"},
+		{min(c.Connect.Attempts, c.Connect.Replay, c.MaxConnections, c.MaxPerSource, c.MaxHeld) < 0, "a limit is negative"},
 	} {
 		if f.wrong {
 			return fmt.Errorf("%w: service %q: %s", ErrConfig, c.Name, f.what)

@@ -24,6 +24,7 @@ const (
 	dialResolver                // its name could not be asked for
 	dialDescriptors             // this process is out of descriptors
 	dialPorts                   // this machine is out of ports towards it
+	dialWithdrawn               // it was taken out of use before the session could begin
 	dialCancelled               // the session or the service was ended meanwhile
 	dialOther
 
@@ -31,14 +32,15 @@ const (
 )
 
 var dialFailureNames = [numDialFailures]string{
-	"refused", "timeout", "unreachable", "reset", "self", "name", "resolver", "descriptors", "ports", "cancelled", "other",
+	"refused", "timeout", "unreachable", "reset", "self", "name", "resolver", "descriptors", "ports", "withdrawn", "cancelled",
+	"other",
 }
 
 func (f dialFailure) String() string { return dialFailureNames[f] }
 
 // ours tells whether the failure says nothing of the backend.
 func (f dialFailure) ours() bool {
-	return f == dialResolver || f == dialDescriptors || f == dialPorts || f == dialCancelled
+	return f == dialResolver || f == dialDescriptors || f == dialPorts || f == dialWithdrawn || f == dialCancelled
 }
 
 // dialFault is a failed dial.
@@ -49,11 +51,30 @@ type dialFault struct {
 }
 
 // dial connects to b and sends it the PROXY header, if one is to be sent.
-func (s *Service) dial(sess *Session, b *Backend) (relay.Conn, error) {
-	conn, err := s.connectTo(b)
+func (s *Service) dial(ctx context.Context, sess *Session, b *Backend) (relay.Conn, error) {
+	conn, err := s.connectTo(ctx, b)
 	if err != nil {
 		return nil, err
 	}
+	return s.greet(conn, sess)
+}
+
+// finishDial is dial for what an engine has begun.
+func (s *Service) finishDial(ctx context.Context, sess *Session, d relay.Dialling, began time.Duration) (relay.Conn, error) {
+	if limit := s.cfg.Connect.Timeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit-(s.now()-began), os.ErrDeadlineExceeded)
+		defer cancel()
+	}
+	conn, err := d.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.greet(conn, sess)
+}
+
+// greet sends a backend that was connected what it gets first.
+func (s *Service) greet(conn relay.Conn, sess *Session) (relay.Conn, error) {
 	if err := s.sendHeader(conn, sess.header()); err != nil {
 		abort(conn)
 		return nil, err
@@ -87,17 +108,17 @@ func queueFull(b *Backend, err error) bool {
 	return b.network == "unix" && errors.Is(err, syscall.EAGAIN)
 }
 
-func (s *Service) connectTo(b *Backend) (relay.Conn, error) {
-	c, err := s.dialer.DialContext(s.ctx, b.network, b.address)
+func (s *Service) connectTo(ctx context.Context, b *Backend) (relay.Conn, error) {
+	c, err := s.dialer.DialContext(ctx, b.network, b.address)
 	for began := time.Now(); queueFull(b, err); {
 		if d := s.cfg.Connect.Timeout; d > 0 && time.Since(began) >= d {
 			return nil, os.ErrDeadlineExceeded
 		}
 		select {
 		case <-time.After(queuePause):
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 		}
-		c, err = s.dialer.DialContext(s.ctx, b.network, b.address)
+		c, err = s.dialer.DialContext(ctx, b.network, b.address)
 	}
 	if err != nil {
 		return nil, err
@@ -149,6 +170,8 @@ func (s *Service) faultOf(err error) *dialFault {
 	switch {
 	case s.ctx.Err() != nil || errors.Is(err, context.Canceled):
 		f.kind = dialCancelled
+	case errors.Is(err, errWithdrawn):
+		f.kind = dialWithdrawn
 	case errors.Is(err, relay.ErrSelf):
 		f.kind = dialSelf
 	case errors.As(err, &dns) && !dns.IsNotFound && !dns.IsTimeout:

@@ -3,6 +3,7 @@ package l4
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sluicelb/sluice/l4/relay"
@@ -32,6 +33,11 @@ func (sess *Session) establish() relay.End {
 	}
 	if e := sess.connect(); e.Why != relay.Running {
 		return e
+	}
+	if sess.svc.cfg.Connect.Replay > 0 {
+		if e := sess.firstFlight(); e.Why != relay.Running {
+			return e
+		}
 	}
 	return sess.handOver()
 }
@@ -85,20 +91,18 @@ func (sess *Session) admit() relay.End {
 	return relay.End{}
 }
 
-// connect finds the session a backend that accepts, each usable one at most once.
+// connect finds the session a backend that accepts, and waits for one if that is allowed.
 func (sess *Session) connect() relay.End {
 	for {
-		if e := sess.next(); e.Why != relay.Running {
+		e := sess.race()
+		switch {
+		case e.Why == relay.Running:
 			return e
+		case e.Who != relay.Sluice || !sess.svc.mayHold(e.Why):
+			return sess.refused(e)
 		}
-		conn, err := sess.svc.dial(sess, sess.backend)
-		if err == nil {
-			sess.connected()
-			sess.relay.Backend = conn
-			return relay.End{}
-		}
-		if e := sess.dialFailed(err, relay.Dead(sess.relay.Client)); e.Why != relay.Running {
-			return e
+		if e = sess.hold(e); e.Why != relay.Running {
+			return sess.refused(e)
 		}
 	}
 }
@@ -106,52 +110,111 @@ func (sess *Session) connect() relay.End {
 // next sees to it that there is a backend to dial, from now on.
 func (sess *Session) next() relay.End {
 	if sess.backend == nil {
-		if e := sess.choose(); e.Why != relay.Running {
+		b, e := sess.choose(nil)
+		if b == nil {
 			return e
 		}
+		sess.backend = b
 	}
 	sess.dialled = sess.svc.now()
 	return relay.End{}
 }
 
-// choose reserves a backend.
-func (sess *Session) choose() relay.End {
-	s := sess.svc
-	if limit := s.cfg.Connect.Attempts; limit > 0 && sess.attempts >= limit {
-		// Others may be usable still: this is no outage.
-		return relay.End{Who: relay.Sluice, Why: relay.ConnectFailed}
-	}
-	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), sess.failed())
+// choose reserves a backend, beside those that are dialled already.
+func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
+	s, seen := sess.svc, sess.svc.room.events.Load()
+	b, why := s.chooseFor(sess, dialled)
 	if b == nil {
-		return sess.noBackend(why)
+		if s.mayHold(why) {
+			sess.trouble().held.seen = seen
+		}
+		return nil, relay.End{Who: relay.Sluice, Why: why}
 	}
 	sess.attempts++
 	if sess.attempts > 1 {
 		b.retries.Add(1)
 	}
-	sess.backend = b
-	return relay.End{}
+	sess.chose()
+	return b, relay.End{}
 }
 
-// connected takes note of a dial that succeeded.
-func (sess *Session) connected() {
+// chooseFor is choose without the accounts.
+func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.Why) {
+	tried := sess.failed()
+	limit := s.cfg.Connect.Attempts
+	switch {
+	case s.paused() && len(dialled) == 0:
+		return nil, relay.Paused
+	case limit > 0 && len(tried)+len(dialled) >= limit:
+		return nil, relay.ConnectFailed // others may be usable still: this is no outage
+	case !sess.turns():
+		return nil, relay.BackendsFull
+	}
+	if len(dialled) > 0 {
+		tried = slices.Concat(tried, dialled)
+	}
+	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), tried)
+	if b != nil || why == relay.BackendsFull || len(sess.failed()) == 0 {
+		return b, why
+	}
+	if len(dialled) == 0 {
+		s.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble().last)
+	}
+	return nil, relay.ConnectFailed
+}
+
+// refused counts a client that no backend was found for.
+func (sess *Session) refused(e relay.End) relay.End {
+	if e.Why == relay.NoBackend || e.Why == relay.ConnectFailed {
+		sess.svc.pool.refuse()
+	}
+	return e
+}
+
+// errWithdrawn is a dial to a backend that may serve no session any more.
+var errWithdrawn = errors.New("taken out of use meanwhile")
+
+// connected takes note of a dial that succeeded. The session may not have the backend if
+// that was withdrawn meanwhile.
+func (sess *Session) connected() error {
 	b := sess.backend
+	sess.serving.Store(b)
+	if b.barred.Load() {
+		sess.serving.Store(nil)
+		return errWithdrawn
+	}
 	b.hear().DialOK(sess.svc.at(sess.dialled))
 	b.total.Add(1)
 	sess.svc.pool.accepted()
+	sess.svc.room.next(wokenBy)
+	return nil
 }
 
 // dialFailed gives the backend back. It returns how the session ends if there is no
 // point in trying another: the client may be gone.
 func (sess *Session) dialFailed(err error, gone bool) relay.End {
-	s, b := sess.svc, sess.backend
-	fault := s.faultOf(err)
-	fault.began = s.at(sess.dialled)
-	b.give()
-	b.blame(fault)
+	b := sess.backend
 	sess.backend = nil
+	return sess.lost(b, sess.dialled, err, gone)
+}
+
+// lost gives back a backend, the dial to which began then and failed.
+func (sess *Session) lost(b *Backend, began time.Duration, err error, gone bool) relay.End {
+	s := sess.svc
+	fault := s.faultOf(err)
+	fault.began = s.at(began)
+	s.giveBack(b)
+	b.blame(fault)
 	sess.note(b, b.cfg.Name+": "+fault.text)
 	return sess.giveUp(fault, gone)
+}
+
+// giveBack ends what a session had reserved.
+func (s *Service) giveBack(b *Backend) {
+	b.give()
+	if b.cfg.MaxConnections > 0 {
+		s.room.signal()
+	}
 }
 
 // giveUp tells whether a failed dial leaves no point in trying another backend.
@@ -165,17 +228,4 @@ func (sess *Session) giveUp(f *dialFault, gone bool) relay.End {
 		return relay.End{Who: relay.Client, Why: relay.Reset}
 	}
 	return relay.End{}
-}
-
-// noBackend ends a session for which no backend is left.
-func (sess *Session) noBackend(why relay.Why) relay.End {
-	if why == relay.BackendsFull {
-		return relay.End{Who: relay.Sluice, Why: why}
-	}
-	if len(sess.failed()) > 0 {
-		why = relay.ConnectFailed
-		sess.svc.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble())
-	}
-	sess.svc.pool.refuse()
-	return relay.End{Who: relay.Sluice, Why: why}
 }

@@ -65,15 +65,23 @@ func (sess *Session) Open() relay.Step {
 	return sess.nextStep()
 }
 
-// nextStep says how the next backend is reached.
+// nextStep says how the next backend is reached. Who may have to wait, or has words that
+// are kept, leaves the engine.
 func (sess *Session) nextStep() relay.Step {
+	s := sess.svc
+	if s.cfg.Connect.Replay > 0 {
+		return relay.Step{Leave: true}
+	}
 	if e := sess.next(); e.Why != relay.Running {
-		return relay.Step{End: e}
+		if s.mayHold(e.Why) {
+			return relay.Step{Leave: true}
+		}
+		return relay.Step{End: sess.refused(e)}
 	}
 	if sess.backend.direct == nil { // a name has to be looked up
 		return relay.Step{Leave: true}
 	}
-	return relay.Step{To: sess.backend.direct, Timeout: sess.svc.cfg.Connect.Timeout, Sockets: sess.svc.sockets()}
+	return relay.Step{To: sess.backend.direct, Timeout: s.cfg.Connect.Timeout, Patience: s.cfg.Connect.HedgeAfter, Sockets: s.sockets()}
 }
 
 // Greeting implements relay.Opener.
@@ -91,12 +99,18 @@ func (sess *Session) DialFailed(err error, gone bool) relay.Step {
 }
 
 // Dialled implements relay.Opener.
-func (sess *Session) Dialled() {
-	sess.connected()
+func (sess *Session) Dialled() error {
+	if err := sess.connected(); err != nil {
+		return err
+	}
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
 	sess.relayed = sess.svc.now()
+	return nil
 }
+
+// Silent implements relay.Opener.
+func (sess *Session) Silent(d relay.Dialling) { sess.trouble().pending = d }
 
 // Left implements relay.Opener: the session goes on in a goroutine.
 func (sess *Session) Left(client relay.Conn, err error) {
@@ -109,6 +123,9 @@ func (sess *Session) Left(client relay.Conn, err error) {
 	sess.mu.Unlock()
 	switch {
 	case err != nil:
+		if t := sess.troubles; t != nil && t.pending != nil {
+			t.pending.Abandon()
+		}
 		sess.note(nil, innermost(err).Error())
 		sess.finish(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
 	case killed.Why != relay.Running:

@@ -94,7 +94,7 @@ func TestAnOlderViewIsNotShown(t *testing.T) {
 
 func TestTheReasonShownIsOfWhatKeepsABackendOut(t *testing.T) {
 	p, b, _ := pool(t, picker.RoundRobin, plain(2)...)
-	probed := func(reason string) Cause { return Cause{"probe", reason} }
+	probed := func(reason string) Cause { return Cause{Source: "probe", Reason: reason} }
 	for _, step := range []struct {
 		what string
 		do   func()
@@ -103,7 +103,7 @@ func TestTheReasonShownIsOfWhatKeepsABackendOut(t *testing.T) {
 		{"ejected", func() { p.Eject(b[0], byDial) }, byDial.Reason},
 		{"up by probe, still ejected", func() { p.SetHealth(b[0], Up, probed("passed")) }, byDial.Reason},
 		{"down", func() { p.SetHealth(b[0], Down, probed("503")) }, "503"},
-		{"ejection over, still down", func() { p.Restore(b[0], Cause{"dial", "time over"}) }, "503"},
+		{"ejection over, still down", func() { p.Restore(b[0], Cause{Source: "dial", Reason: "time over"}) }, "503"},
 		{"up", func() { p.SetHealth(b[0], Up, probed("2 passed")) }, "2 passed"},
 	} {
 		step.do()

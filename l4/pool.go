@@ -15,23 +15,17 @@ import (
 // ErrBackend is a backend that cannot be added.
 var ErrBackend = errors.New("l4: invalid backend")
 
-// Cause tells who changed a backend's state, and why.
-type Cause struct {
-	Source string // probe, dial or admin
-	Reason string
-}
-
 // Pool is a service's backends and their states.
 type Pool struct {
-	service string
-	balance string
-	log     *slog.Logger
-	view    atomic.Pointer[view]
+	poolConfig
+	view atomic.Pointer[view]
 
 	mu       sync.Mutex // guards the rest, and the states of the backends
 	backends []*Backend // in the order added
 	usable   int        // how many of them are
 	cursors  cursors
+	writers
+	slowStart
 	publisher
 
 	outage      atomic.Int64 // Unix nanoseconds since which no backend is usable, as was said; 0 = one is
@@ -39,11 +33,34 @@ type Pool struct {
 	lastRefused atomic.Int64 // Unix nanoseconds of the newest
 }
 
-func newPool(service, balance string, log *slog.Logger) *Pool {
-	p := &Pool{service: service, balance: balance, log: log, cursors: make(cursors)}
+// poolConfig is what a pool is made with.
+type poolConfig struct {
+	service string
+	balance string
+	log     *slog.Logger
+
+	// strict has no session begin on a backend that its probes call down, even if it
+	// was chosen before.
+	strict bool
+	// These are called with the pool's mutex held, and must not wait. Nil is none.
+	withdrawn  func(*Backend)   // a strict pool's backend may serve no session any more
+	transition func(Transition) // see Config
+	free       func()           // a backend may be to be had now
+}
+
+func newPool(c poolConfig, conflict Conflict, slow time.Duration) *Pool {
+	p := &Pool{poolConfig: c, cursors: make(cursors)}
+	p.conflict, p.over = conflict, slow
 	p.closing = make(chan struct{})
 	p.view.Store(&view{})
 	return p
+}
+
+// wake tells that a backend may be to be had now. With mu held.
+func (p *Pool) wake() {
+	if p.free != nil {
+		p.free()
+	}
 }
 
 // Add adds backends, unknown in health, all or none. Errors wrap ErrBackend.
@@ -63,6 +80,8 @@ func (p *Pool) Add(cfgs ...BackendConfig) ([]*Backend, error) {
 		}
 		p.backends = append(p.backends, b)
 	}
+	p.elect()
+	p.bar(nil)
 	if err := p.rebuild(); err != nil {
 		p.backends = before
 		return nil, fmt.Errorf("%w: %w", ErrBackend, err)
@@ -127,50 +146,6 @@ func (p *Pool) Restore(b *Backend, c Cause) bool {
 		b.ejected = false
 		return &b.dialled, changed
 	}).changed
-}
-
-// outcome is what a change came to.
-type outcome struct{ changed, ejected bool }
-
-// change is the pool's one writer path: it applies a change to b's state, keeps the
-// rule of the last usable backend, makes the new view, and logs the transitions.
-func (p *Pool) change(b *Backend, c Cause, apply func() (*note, bool)) outcome {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	from, before := b.status(), p.usable
-	why, changed := apply()
-	if !changed {
-		return outcome{false, b.ejected}
-	}
-	*why = note{c.Reason, time.Now()}
-	lifted := p.liftEjections()
-	p.usable = p.countUsable()
-	p.publish()
-	p.transition(b, from, c)
-	for _, l := range lifted {
-		if l != b { // b's own transition has been logged with its cause
-			l.dialled = note{reasonLifted, why.since}
-			p.transition(l, statusEjected, Cause{c.Source, reasonLifted})
-		}
-	}
-	p.sayOutage(before)
-	return outcome{true, b.ejected}
-}
-
-const reasonLifted = "no other backend is usable: ejection lifted"
-
-// liftEjections returns all ejected backends to use if nothing else is left.
-func (p *Pool) liftEjections() (lifted []*Backend) {
-	if slices.ContainsFunc(p.backends, (*Backend).usable) {
-		return nil
-	}
-	for _, b := range p.backends {
-		if b.ejected && b.eligible() {
-			b.ejected = false
-			lifted = append(lifted, b)
-		}
-	}
-	return lifted
 }
 
 func (p *Pool) countUsable() (n int) {

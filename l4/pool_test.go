@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	byProbe = Cause{"probe", "2 in a row"}
-	byDial  = Cause{"dial", "connection refused"}
-	byAdmin = Cause{"admin", "asked to"}
+	byProbe = Cause{Source: "probe", Reason: "2 in a row"}
+	byDial  = Cause{Source: "dial", Reason: "connection refused"}
+	byAdmin = Cause{Source: "admin", Reason: "asked to"}
 )
 
 // pool makes a pool of service "svc" with the given backends.
 func pool(t testing.TB, balance string, backends ...BackendConfig) (*Pool, []*Backend, *journal) {
 	t.Helper()
 	j := &journal{}
-	p := newPool("svc", balance, j.logger())
+	p := newPool(poolConfig{service: "svc", balance: balance, log: j.logger()}, "", 0)
 	all, err := p.Add(backends...)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestAddTakesAllOrNone(t *testing.T) {
 }
 
 func TestAddRefusesWhatThePolicyRefuses(t *testing.T) {
-	p := newPool("svc", "none such", (&journal{}).logger())
+	p := newPool(poolConfig{service: "svc", balance: "none such", log: (&journal{}).logger()}, "", 0)
 	if all, err := p.Add(plain(1)...); !errors.Is(err, ErrBackend) || !errors.Is(err, picker.ErrUnknownPolicy) || all != nil {
 		t.Errorf("added %v, error %v", all, err)
 	}

@@ -35,7 +35,7 @@ func (p *Pool) publish() {
 	case p.closed:
 	case p.busy:
 		p.stale = true
-	case len(p.backends) <= fewBackends:
+	case len(p.backends) <= fewBackends, p.conflict != "": // two views at a time could be two writers
 		p.report(p.rebuild())
 	default:
 		p.stale, p.busy = true, true
@@ -74,6 +74,7 @@ func (p *Pool) close() {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
+		p.stopClimbing()
 		close(p.closing)
 	}
 	p.mu.Unlock()
@@ -114,6 +115,7 @@ func (p *Pool) draft() *view {
 	v := &view{version: p.version, tiers: tiersOf(eligible), total: len(p.backends)}
 	// The ring's points are those of all backends, so that none going down moves any.
 	v.points = picker.RingPoints(weights)
+	p.weigh(v)
 	for i := range v.tiers {
 		v.tiers[i].cursor = p.cursors.of(v.tiers[i].priority)
 	}
@@ -125,5 +127,6 @@ func (p *Pool) draft() *view {
 func (p *Pool) show(v *view) {
 	if v.done && v.version > p.view.Load().version {
 		p.view.Store(v)
+		p.wake()
 	}
 }

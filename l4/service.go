@@ -31,9 +31,13 @@ type Service struct {
 	turned   [relay.NumWhy]throttle
 	tuneErr  sync.Once
 
+	room    waitingRoom
+	pausing pausing
+
 	stopping  chan struct{}  // closed when the listeners are: ends the pauses of Serve
 	accepting sync.WaitGroup // Serve calls
-	running   sync.WaitGroup // sessions
+	running   sync.WaitGroup // sessions, and dials that another was quicker than
+	closings  sync.WaitGroup // of the sessions of backends
 
 	mu        sync.Mutex // guards the rest
 	closing   bool       // with stopping closed
@@ -54,11 +58,16 @@ func New(cfg Config) (*Service, error) {
 		born:      time.Now(),
 		own:       own,
 		log:       cfg.Log,
-		pool:      newPool(cfg.Name, cfg.Balance, cfg.Log),
 		dialer:    newDialer(cfg.Connect),
 		stopping:  make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}),
 	}
+	s.room.most = cfg.MaxHeld
+	s.pool = newPool(poolConfig{
+		service: cfg.Name, balance: cfg.Balance, log: cfg.Log,
+		strict:    cfg.OnDown == OnDownClose || cfg.Conflict != "",
+		withdrawn: s.withdrawn, transition: cfg.Transition, free: s.room.signal,
+	}, cfg.Conflict, cfg.SlowStart)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -135,6 +144,8 @@ func (s *Service) Shutdown(ctx context.Context) (forced int) {
 	s.stopThrottles()
 	s.pool.close()
 	s.cancel()
+	s.closings.Wait()
+	s.resume("the service ends")
 	if s.own {
 		s.cfg.Engine.Close()
 	}

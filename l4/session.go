@@ -28,9 +28,11 @@ type Session struct {
 	dialled  time.Duration // when the last dial began
 
 	backend *Backend // reserved or connected; nil between
+	serving          // connected
 	*troubles
 
 	following, previous *Session // in the service's list
+	listed              bool     // it is in there
 
 	mu      sync.Mutex    // guards the rest, so that a kill meets each session either before or after a hand-over
 	relayed time.Duration // when the relay took over; zero until then
@@ -40,8 +42,13 @@ type Session struct {
 
 // troubles are what most sessions have none of.
 type troubles struct {
-	tried []*Backend // those that failed
-	last  string     // what went wrong in words: the last failed dial, or the PROXY header
+	tried    []*Backend // those that failed, since it last waited
+	last     string     // what went wrong in words: the last failed dial, or the PROXY header
+	name     string     // of the last backend that failed
+	held     held
+	pending  relay.Dialling // of backend, under way
+	hedged   int            // dials to another backend while one was silent
+	replayed int            // times that the client's first words went to another backend
 }
 
 // failed returns the backends that failed.
@@ -52,22 +59,20 @@ func (sess *Session) failed() []*Backend {
 	return sess.troubles.tried
 }
 
-// trouble returns what went wrong last, in words.
-func (sess *Session) trouble() string {
+// trouble returns the session's troubles.
+func (sess *Session) trouble() *troubles {
 	if sess.troubles == nil {
-		return ""
+		sess.troubles = &troubles{}
 	}
-	return sess.troubles.last
+	return sess.troubles
 }
 
 // note keeps what went wrong, and with which backend, if with one.
 func (sess *Session) note(b *Backend, what string) {
-	if sess.troubles == nil {
-		sess.troubles = &troubles{}
-	}
-	sess.troubles.last = what
+	t := sess.trouble()
+	t.last = what
 	if b != nil {
-		sess.troubles.tried = append(sess.troubles.tried, b)
+		t.tried, t.name = append(t.tried, b), b.cfg.Name
 	}
 }
 
@@ -95,20 +100,33 @@ func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 	return sess, true
 }
 
-// kill ends the session wherever it is in its life.
-func (sess *Session) kill(e relay.End) {
+// kill ends the session wherever it is in its life; false if that was done before. Its
+// record is not used again, since the engine may still be about to look at it.
+func (sess *Session) kill(e relay.End) bool {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	if sess.killed.Why == relay.Running {
+	first := sess.killed.Why == relay.Running
+	if first {
 		sess.killed = e
 	}
 	if sess.handed {
 		sess.svc.cfg.Engine.Kill(&sess.relay, e)
-		return
+		return first
 	}
 	if sess.relay.Ends != nil {
-		abort(sess.relay.Client) // wakes whoever reads a header from it
+		abort(sess.relay.Client) // wakes whoever reads from it
+		if sess.relay.Backend != nil {
+			abort(sess.relay.Backend)
+		}
 	}
+	return first
+}
+
+// wasKilled tells whether somebody has asked for the session's end.
+func (sess *Session) wasKilled() bool {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.killed.Why != relay.Running
 }
 
 // handOver gives the connected session to the engine; the zero End if that was done.
@@ -134,6 +152,9 @@ func (sess *Session) turnAway(e relay.End) {
 	abort(sess.relay.Client)
 	if sess.relay.Backend != nil {
 		abort(sess.relay.Backend)
+	}
+	if t := sess.troubles; t != nil && t.pending != nil {
+		t.pending.Abandon()
 	}
 	sess.finish(e)
 }
@@ -173,7 +194,7 @@ func (sess *Session) finish(e relay.End) {
 	s.mu.Unlock()
 
 	if sess.backend != nil {
-		sess.backend.give()
+		s.giveBack(sess.backend)
 	}
 	if sess.admitted {
 		s.admitted.Add(-1)
@@ -184,7 +205,7 @@ func (sess *Session) finish(e relay.End) {
 	s.active.Add(-1)
 	s.cfg.Descriptors.give(perSession)
 	sess.log(e)
-	if sess.relay.Ends == nil { // else an engine may look at it still
+	if sess.relay.Ends == nil && !sess.wasKilled() { // else an engine may look at it still
 		s.mu.Lock()
 		if !s.closing { // else killAll may be about to kill it
 			s.spare.give(sess)
@@ -227,8 +248,25 @@ func (sess *Session) attrs(e relay.End) []slog.Attr {
 		slog.Int64("bytes_to_client", sess.relay.Moved(relay.ToClient)),
 		slog.Group("end", slog.String("who", e.Who.String()), slog.String("why", e.Why.String())),
 	}
-	if what := sess.trouble(); what != "" {
-		attrs = append(attrs, slog.String("error", what))
+	if t := sess.troubles; t != nil {
+		attrs = append(attrs, t.attrs()...)
+	}
+	return attrs
+}
+
+// attrs are what a session's line says of troubles there were.
+func (t *troubles) attrs() (attrs []slog.Attr) {
+	if t.held.total > 0 {
+		attrs = append(attrs, slog.String("held", t.held.total.Round(time.Millisecond).String()))
+	}
+	if t.hedged > 0 {
+		attrs = append(attrs, slog.Int("hedged", t.hedged))
+	}
+	if t.replayed > 0 {
+		attrs = append(attrs, slog.Int("replayed", t.replayed))
+	}
+	if t.last != "" {
+		attrs = append(attrs, slog.String("error", t.last))
 	}
 	return attrs
 }
@@ -270,11 +308,11 @@ func (sess *Session) clientName() string {
 
 // backendName names the session's backend, or the last one it tried.
 func (sess *Session) backendName() string {
-	switch n := len(sess.failed()); {
+	switch {
 	case sess.backend != nil:
 		return sess.backend.cfg.Name
-	case n > 0:
-		return sess.failed()[n-1].cfg.Name
+	case sess.troubles != nil:
+		return sess.troubles.name
 	}
 	return ""
 }

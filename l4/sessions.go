@@ -7,7 +7,7 @@ type sessionList struct {
 }
 
 func (l *sessionList) add(s *Session) {
-	s.following, s.previous = l.first, nil
+	s.following, s.previous, s.listed = l.first, nil, true
 	if l.first != nil {
 		l.first.previous = s
 	}
@@ -25,7 +25,7 @@ func (l *sessionList) remove(s *Session) {
 	if s.following != nil {
 		s.following.previous = s.previous
 	}
-	s.following, s.previous = nil, nil
+	s.following, s.previous, s.listed = nil, nil, false
 	l.n--
 }
 

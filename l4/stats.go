@@ -24,7 +24,8 @@ type BackendStats struct {
 	Since         time.Time // of the last change of state
 	Sessions      int64     // now, dials included
 	Total         int64     // connected since the start
-	Retries       int64     // dials to it after another had failed
+	Retries       int64     // dials to it after, or beside, another
+	Replays       int64     // sessions whose first words it got after another
 	DialFailures  map[string]int64
 	Moved         [2]int64 // payload bytes by relay.Direction, of live sessions too
 }
@@ -96,7 +97,7 @@ func (b *Backend) stats() BackendStats {
 	st := BackendStats{
 		Name: b.cfg.Name, Address: b.cfg.Address, Weight: b.cfg.Weight, Priority: b.cfg.Priority,
 		Health: b.health, Ejected: b.ejected, Usable: b.usable(), Reason: b.why().reason, Since: b.why().since,
-		Sessions: b.active.Load(), Total: b.total.Load(), Retries: b.retries.Load(),
+		Sessions: b.active.Load(), Total: b.total.Load(), Retries: b.retries.Load(), Replays: b.replays.Load(),
 		DialFailures: make(map[string]int64),
 	}
 	for i := range b.failed {

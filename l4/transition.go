@@ -12,8 +12,9 @@ const outageQuiet = time.Second
 
 // Words for a backend's state as a whole.
 const (
-	statusEjected = "ejected"
-	statusDown    = "down"
+	statusEjected  = "ejected"
+	statusDown     = "down"
+	statusConflict = "conflict" // it claims to be the writer, which another is
 )
 
 // status returns the state as a whole, in one word. With the pool's mutex held.
@@ -21,6 +22,8 @@ func (b *Backend) status() string {
 	switch {
 	case b.health == Down:
 		return statusDown
+	case b.conflicting:
+		return statusConflict
 	case b.ejected:
 		return statusEjected
 	}
@@ -31,13 +34,15 @@ func (b *Backend) status() string {
 func (b *Backend) usable() bool { return b.eligible() && !b.ejected }
 
 // eligible tells whether b would be usable were it not for an ejection.
-func (b *Backend) eligible() bool { return b.cfg.Weight > 0 && b.health != Down }
+func (b *Backend) eligible() bool { return b.cfg.Weight > 0 && b.health != Down && !b.outvoted }
 
-func out(status string) bool { return status == statusDown || status == statusEjected }
+func out(status string) bool {
+	return status == statusDown || status == statusEjected || status == statusConflict
+}
 
-// transition logs that b went out of use, came back, or is known to be up for the
-// first time. A change between two ways of being out is no news to most.
-func (p *Pool) transition(b *Backend, from string, c Cause) {
+// moved tells that b went out of use, came back, or is known to be up for the first
+// time. A change between two ways of being out is no news to most.
+func (p *Pool) moved(b *Backend, from string, c Cause) {
 	to := b.status()
 	level, msg := slog.LevelInfo, "backend up"
 	switch {
@@ -48,11 +53,18 @@ func (p *Pool) transition(b *Backend, from string, c Cause) {
 	case out(to):
 		msg = "backend down"
 	}
+	t := Transition{
+		Time: time.Now(), Service: p.service, Backend: b.cfg.Name, Address: b.cfg.Address, From: from, To: to, Cause: c,
+		Sessions: b.active.Load(), Usable: p.usable, Total: len(p.backends),
+	}
 	p.log.LogAttrs(context.Background(), level, msg,
-		slog.String("service", p.service), slog.String("backend", b.cfg.Name), slog.String("address", b.cfg.Address),
+		slog.String("service", t.Service), slog.String("backend", t.Backend), slog.String("address", t.Address),
 		slog.String("source", c.Source), slog.String("reason", c.Reason),
-		slog.String("from", from), slog.String("to", to), slog.Int64("sessions", b.active.Load()),
-		slog.Int("usable", p.usable), slog.Int("total", len(p.backends)))
+		slog.String("from", from), slog.String("to", to), slog.Int64("sessions", t.Sessions),
+		slog.Int("usable", t.Usable), slog.Int("total", t.Total))
+	if p.transition != nil {
+		p.transition(t)
+	}
 }
 
 // sayOutage logs that the last usable backend went, or that one is back.

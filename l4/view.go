@@ -14,7 +14,8 @@ type view struct {
 	version int64
 	tiers   []tier // in the order of use
 	total   int    // backends, usable or not
-	points  int    // of a hash ring
+	points  int    // of a hash ring, for each unit of weight
+	scale   int    // how many units the weights are counted in
 	done    bool   // it has its pickers
 }
 
@@ -41,6 +42,7 @@ type tier struct {
 	priority int
 	health   Health
 	backends []*Backend
+	weights  []int // at present
 	places   map[*Backend]int
 	cursor   *atomic.Uint64
 	picker   picker.Picker
@@ -115,7 +117,7 @@ func tiersOf(backends []*Backend) []tier {
 func (t *tier) candidates() []picker.Backend {
 	c := make([]picker.Backend, len(t.backends))
 	for i, b := range t.backends {
-		c[i] = picker.Backend{ID: b.cfg.Name, Weight: b.cfg.Weight, Load: &b.active}
+		c[i] = picker.Backend{ID: b.cfg.Name, Weight: t.weights[i], Load: &b.active}
 	}
 	return c
 }

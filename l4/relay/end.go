@@ -38,6 +38,8 @@ const (
 	Descriptors                 // the process's descriptor limit
 	ProxyHeader                 // the required PROXY header was missing or malformed
 	ProxyTimeout                // the required PROXY header was not complete within proxy_protocol.accept_timeout
+	Paused                      // the service was paused, and no backend was to be had in time after it
+	BackendDown                 // its backend went down, and on_down is close
 	Drain                       // still open when the time to drain was over
 	Killed                      // an operator closed it
 	Internal                    // a failure of sluice itself; see the error in the log
@@ -48,8 +50,8 @@ const (
 
 var whyNames = [NumWhy]string{
 	"running", "eof", "reset", "timeout", "idle", "half-close", "connect-failed", "no-backend", "backends-full",
-	"denied", "limit-connections", "limit-per-source", "descriptors", "proxy-header", "proxy-timeout", "drain",
-	"killed", "internal",
+	"denied", "limit-connections", "limit-per-source", "descriptors", "proxy-header", "proxy-timeout",
+	"paused", "backend-down", "drain", "killed", "internal",
 }
 
 func (w Why) String() string { return whyNames[w] }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"syscall"
@@ -77,8 +78,12 @@ type Opener interface {
 	// DialFailed is told why the last step's dial failed, and whether the client is
 	// gone, and returns the next step.
 	DialFailed(err error, gone bool) Step
-	// Dialled is told that the dial succeeded: the relay begins.
-	Dialled()
+	// Dialled is told that the dial succeeded: the relay begins. An error makes it a dial
+	// that failed after all.
+	Dialled() error
+	// Silent gets a dial that has not been answered in its step's Patience, to go on with;
+	// Left follows.
+	Silent(Dialling)
 	// Left gets the client back after a step that leaves. After an error it has been
 	// reset. The session may be given to Start again, unless the engine was asked to kill
 	// it.
@@ -89,9 +94,20 @@ type Opener interface {
 type Step struct {
 	To      *Address
 	Timeout time.Duration // of the dial; zero or less: the system's
-	Sockets Sockets       // of the dial
-	Leave   bool
-	End     End // without To and Leave
+	// Patience is for how long the dial may be unanswered before the session leaves the
+	// engine with it; zero or less, and what is not below Timeout: it never does.
+	Patience time.Duration
+	Sockets  Sockets // of the dial
+	Leave    bool
+	End      End // without To and Leave
+}
+
+// Dialling is a dial under way that an engine has let go of. One of its methods is to be
+// called, once.
+type Dialling interface {
+	// Wait returns the connection, or why there is none, or ctx's error.
+	Wait(ctx context.Context) (Conn, error)
+	Abandon()
 }
 
 // Address is where a step dials to.

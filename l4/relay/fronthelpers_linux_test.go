@@ -36,6 +36,7 @@ type opener struct {
 	dialled atomic.Bool
 	failed  chan error
 	left    chan Conn
+	silent  chan Dialling
 	ends    chan End
 }
 
@@ -56,9 +57,10 @@ func (o *opener) step() Step {
 func (o *opener) Greeting() []byte { return []byte(o.greeting) }
 func (o *opener) RelayEnded(e End) { o.ends <- e }
 
-func (o *opener) Dialled() {
+func (o *opener) Dialled() error {
 	o.legs = o.e.loops[o.loop].record(o.slot).legs
 	o.dialled.Store(true)
+	return nil
 }
 
 func (o *opener) DialFailed(err error, _ bool) Step {
@@ -80,6 +82,7 @@ func (f *front) Accepted(a Arrival) *Session {
 	o := f.opener()
 	o.Session, o.e = &Session{Owner: o}, f.e
 	o.failed, o.left, o.ends = make(chan error, 10), make(chan Conn, 1), make(chan End, 2)
+	o.silent = make(chan Dialling, 1)
 	f.mu.Lock()
 	f.openers = append(f.openers, o)
 	f.mu.Unlock()
@@ -203,3 +206,5 @@ func refusing(t *testing.T) *Address {
 	}
 	return NewAddress("tcp", localAddress(int32(fd)).String())
 }
+
+func (o *opener) Silent(d Dialling) { o.silent <- d }

@@ -4,7 +4,7 @@ package relay
 // start and when a direction ends.
 func (l *loop) watch(slot int32) {
 	s, r := l.owner(slot), l.record(slot)
-	limit, _ := s.limits().inactivity(r.ending())
+	limit, _ := s.limits().Inactivity(r.ending())
 	switch wait := s.limits().patrol(); {
 	case limit > 0:
 		r.look = l.after(min(wait, limit))

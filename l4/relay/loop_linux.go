@@ -270,10 +270,13 @@ func (l *loop) fire() {
 
 // due acts on the end of what a session waits for: a dial, or a time without a byte.
 func (l *loop) due(slot int32) {
-	if l.record(slot).phase == opening {
-		l.take(slot, l.dialFailed(slot, os.ErrDeadlineExceeded))
-	} else {
+	switch r := l.record(slot); {
+	case r.phase != opening:
 		l.look(slot)
+	case r.impatient:
+		l.leaveDialling(slot)
+	default:
+		l.take(slot, l.dialFailed(slot, os.ErrDeadlineExceeded))
 	}
 }
 

@@ -94,9 +94,13 @@ func (l *loop) dial(slot int32, step Step) error {
 	if errno := l.register(unix.EPOLL_CTL_ADD, slot, ToBackend, interest|unix.EPOLLOUT); errno != 0 {
 		return errno
 	}
-	if step.Timeout > 0 {
+	wait := step.Timeout
+	if r.impatient = step.Patience > 0 && (wait <= 0 || step.Patience < wait); r.impatient {
+		wait = step.Patience
+	}
+	if wait > 0 {
 		l.tick() // the turn may have lasted
-		r.look = l.after(step.Timeout)
+		r.look = l.after(wait)
 		l.arm(slot)
 	}
 	return nil
@@ -135,6 +139,9 @@ func (l *loop) dialEvent(slot int32, events uint32) {
 	if err == nil {
 		err = l.greet(slot)
 	}
+	if err == nil {
+		err = l.owner(slot).opener().Dialled()
+	}
 	if err != nil {
 		l.take(slot, l.dialFailed(slot, err))
 		return
@@ -169,8 +176,7 @@ func (l *loop) greet(slot int32) error {
 
 // opened begins to relay.
 func (l *loop) opened(slot int32) {
-	s, r := l.owner(slot), l.record(slot)
-	s.opener().Dialled()
+	r := l.record(slot)
 	client, backend := &r.legs[ToClient], &r.legs[ToBackend]
 	r.phase, r.active, r.look = relaying, l.now, 0
 	l.watch(slot)

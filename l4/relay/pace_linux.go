@@ -25,4 +25,6 @@ func paces() bool {
 
 // unpace is for a socket that is not connected yet, or a listening one, on loopback.
 // It may fail: then the socket is paced.
-func unpace(fd int32) { unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, unpacedControl) }
+func unpace(fd int32) {
+	unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, unpacedControl)
+}

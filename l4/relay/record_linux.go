@@ -14,6 +14,7 @@ type record struct {
 	inTurn     bool          // it is in the loop's queue
 	queued     bool          // a peer had bytes to acknowledge at the last look
 	port       uint16        // opening: that is dialled
+	impatient  bool          // opening: when the dial's time is up, the session leaves with it
 	legs       [2]fdLeg      // by the direction that leads to them
 	lanes      [2]lane       // by direction
 	active     time.Duration // when a byte last moved, on the loop's clock

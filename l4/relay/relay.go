@@ -84,6 +84,9 @@ type Owner interface {
 // called at any time and never falls.
 func (s *Session) Moved(d Direction) int64 { return s.moved[d].Load() }
 
+// Carried counts payload that the owner has delivered itself, before Start.
+func (s *Session) Carried(d Direction, n int64) { s.moved[d].Add(n) }
+
 // FirstEnd returns when a direction first ended, in whatever way; the zero time before.
 func (s *Session) FirstEnd() time.Time {
 	if ns := s.ended.Load(); ns != 0 {

@@ -25,10 +25,11 @@ func (r *run) touch() { r.active.Store(int64(time.Since(r.began))) }
 
 // limit returns the inactivity that ends the session in its present state; zero or
 // less is none.
-func (r *run) limit() (time.Duration, Why) { return r.s.limits().inactivity(r.ending()) }
+func (r *run) limit() (time.Duration, Why) { return r.s.limits().Inactivity(r.ending()) }
 
-// inactivity returns the limit that holds before or after a direction has ended.
-func (l Limits) inactivity(ending bool) (time.Duration, Why) {
+// Inactivity returns the limit that holds before, or after, a direction has ended, and the
+// reason of an end by it; zero or less is none.
+func (l Limits) Inactivity(ending bool) (time.Duration, Why) {
 	if ending && l.HalfClose > 0 && (l.Idle <= 0 || l.HalfClose < l.Idle) {
 		return l.HalfClose, HalfClose
 	}
@@ -101,7 +102,7 @@ func (r *run) look() End {
 // is to be looked at again.
 func (l Limits) judge(quiet time.Duration, ending, queued bool) (again time.Duration, e End) {
 	again = l.patrol()
-	limit, why := l.inactivity(ending)
+	limit, why := l.Inactivity(ending)
 	switch {
 	case limit <= 0:
 		return again, End{}

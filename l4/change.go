@@ -1,0 +1,135 @@
+package l4
+
+import (
+	"slices"
+	"time"
+)
+
+// Cause tells who changed a backend's state, and why.
+type Cause struct {
+	Source string // probe, dial or admin
+	Reason string
+
+	// The rest is evidence, as far as there is any.
+	Took   time.Duration // of the deciding probe
+	Streak int           // results in a row that agree
+	Step   string        // what the probe was doing
+	Saw    string        // what the backend sent instead of what was wanted
+	Errno  string        // the system's error in words
+	Who    string        // the person, if Source is admin
+}
+
+// Transition is a change of a backend's state as a whole. The states are unknown, up,
+// down, ejected, and conflict: it is up and claims to be the writer, which another is.
+type Transition struct {
+	Time             time.Time
+	Service          string
+	Backend, Address string
+	From, To         string
+	Cause
+	Sessions      int64 // the backend's at that time, dials included
+	Usable, Total int   // backends of the service afterwards
+}
+
+// outcome is what a change came to.
+type outcome struct{ changed, ejected bool }
+
+// change is the pool's one writer path: it applies a change to b's state, keeps the
+// rules of the last usable backend and of the one writer, makes the new view, and tells
+// of the transitions.
+func (p *Pool) change(b *Backend, c Cause, apply func() (*note, bool)) outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, were := p.usable, p.statuses()
+	why, changed := apply()
+	if !changed {
+		return outcome{false, b.ejected}
+	}
+	*why = note{c.Reason, time.Now()}
+	p.elect()
+	p.liftEjections()
+	p.usable = p.countUsable()
+	for i, o := range p.backends {
+		if out(were[i]) && o.usable() {
+			p.rise(o)
+		}
+	}
+	p.bar(p.withdrawn)
+	p.publish()
+	for i, o := range p.backends {
+		if o == b {
+			p.moved(o, were[i], p.because(o, c))
+		}
+	}
+	for i, o := range p.backends {
+		if o != b && were[i] != o.status() {
+			p.moved(o, were[i], p.consequence(o, were[i], c, why.since))
+		}
+	}
+	p.sayOutage(before)
+	return outcome{true, b.ejected}
+}
+
+// statuses returns the state of every backend.
+func (p *Pool) statuses() []string {
+	all := make([]string, len(p.backends))
+	for i, b := range p.backends {
+		all[i] = b.status()
+	}
+	return all
+}
+
+// because returns c, or why b is not used whatever c says.
+func (p *Pool) because(b *Backend, c Cause) Cause {
+	if b.conflicting && b.health == Up {
+		c.Reason += "; " + p.reasonConflict()
+		b.probed.reason = c.Reason
+	}
+	return c
+}
+
+// consequence returns why the change of another backend, for c, changed b.
+func (p *Pool) consequence(b *Backend, was string, c Cause, at time.Time) Cause {
+	c = Cause{Source: c.Source, Who: c.Who}
+	switch {
+	case was == statusEjected:
+		c.Reason = reasonLifted
+		b.dialled = note{c.Reason, at}
+		return c
+	case b.conflicting:
+		c.Reason = p.reasonConflict()
+	default:
+		c.Reason = "is the only one that claims to be the writer now"
+		if p.conflict == ConflictFirst || p.conflict == ConflictKeep {
+			c.Reason = "claims to be the writer, and now has the place (conflict: " + string(p.conflict) + ")"
+		}
+	}
+	b.probed = note{c.Reason, at}
+	return c
+}
+
+const reasonLifted = "no other backend is usable: ejection lifted"
+
+// liftEjections returns all ejected backends to use if nothing else is left.
+func (p *Pool) liftEjections() {
+	if slices.ContainsFunc(p.backends, (*Backend).usable) {
+		return
+	}
+	for _, b := range p.backends {
+		b.ejected = b.ejected && !b.eligible()
+	}
+}
+
+// bar keeps sessions that are being connected from backends of a strict pool that may
+// have none, and tells of those that had been allowed them.
+func (p *Pool) bar(withdrawn func(*Backend)) {
+	if !p.strict {
+		return
+	}
+	for _, b := range p.backends {
+		barred := b.health == Down || b.outvoted
+		if b.barred.Swap(barred) != barred && barred && withdrawn != nil {
+			withdrawn(b)
+		}
+	}
+}

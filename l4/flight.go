@@ -1,0 +1,178 @@
+package l4
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+const (
+	// answerBuffer is for the backend's first bytes. The client's socket has room for
+	// them: it has been sent nothing yet.
+	answerBuffer = 4 << 10
+	wordsAtOnce  = 16 << 10
+)
+
+// past is a deadline that ends a read or a write at once.
+var past = time.Unix(1, 0)
+
+// flight is the time between a session's connect and its backend's first byte: what the
+// client says is kept, for another backend if this one ends the session before it has
+// answered.
+type flight struct {
+	*Session
+	words []byte      // what the client has said
+	sent  int         // of it, to the backend
+	ended bool        // the client will say no more
+	idle  *time.Timer // nil = none was set
+}
+
+// answer is what a backend had to say first.
+type answer struct {
+	bytes []byte
+	err   error
+}
+
+// silent tells whether the backend has neither answered nor ended the session.
+func (a answer) silent() bool { return len(a.bytes) == 0 && errors.Is(a.err, os.ErrDeadlineExceeded) }
+
+// firstFlight relays until the backend has answered, or the client has said more than is
+// kept.
+func (sess *Session) firstFlight() relay.End {
+	f := flight{Session: sess, words: sess.relay.Pending}
+	sess.relay.Pending = nil
+	defer f.stop()
+	for {
+		f.sent = 0
+		a := f.exchange()
+		switch {
+		case sess.wasKilled():
+			return relay.End{Who: relay.Sluice, Why: relay.Internal} // its end is the kill's
+		case f.ended && relay.Dead(sess.relay.Client) && a.silent():
+			return relay.End{Who: relay.Client, Why: relay.Reset}
+		case len(a.bytes) > 0, a.silent(), f.ended && errors.Is(a.err, io.EOF):
+			return f.land(a)
+		}
+		if e := f.again(a.err); e.Why != relay.Running {
+			return e
+		}
+	}
+}
+
+// exchange tells the backend what the client says, until the backend has answered or
+// ended the session, or more has been said than is kept.
+func (f *flight) exchange() (a answer) {
+	client, backend := f.relay.Client, f.relay.Backend
+	heard := make(chan answer, 1)
+	go func() {
+		b := make([]byte, answerBuffer)
+		n, err := backend.Read(b)
+		client.SetReadDeadline(past)
+		backend.SetWriteDeadline(past)
+		heard <- answer{b[:n], err}
+	}()
+	if f.tell() {
+		backend.SetReadDeadline(past)
+	}
+	a = <-heard
+	client.SetReadDeadline(time.Time{})
+	backend.SetDeadline(time.Time{})
+	return a
+}
+
+// tell passes on what the client says. It returns false if it is the backend's turn: it
+// has spoken, or has to before anything else can happen.
+func (f *flight) tell() (enough bool) {
+	for {
+		n, err := f.relay.Backend.Write(f.words[f.sent:])
+		f.sent += n
+		switch {
+		case err != nil:
+			return false // it will tell why
+		case len(f.words) > f.svc.cfg.Connect.Replay:
+			return true
+		case f.ended:
+			f.relay.Backend.CloseWrite()
+			f.awaitBytes()
+			return false
+		}
+		f.awaitBytes()
+		n, err = f.listen()
+		switch {
+		case n == 0 && errors.Is(err, io.EOF):
+			f.ended = true
+		case n == 0 && errors.Is(err, os.ErrDeadlineExceeded):
+			return false
+		case n == 0 && err != nil:
+			f.ended = true
+			return true
+		}
+	}
+}
+
+// listen takes what the client says, and at most one byte more than is kept.
+func (f *flight) listen() (int, error) {
+	room := min(wordsAtOnce, f.svc.cfg.Connect.Replay+1-len(f.words))
+	at := len(f.words)
+	f.words = append(f.words, make([]byte, room)...)
+	n, err := f.relay.Client.Read(f.words[at:])
+	f.words = f.words[:at+n]
+	return n, err
+}
+
+// awaitBytes sets the time for which nothing may be said.
+func (f *flight) awaitBytes() {
+	f.stop()
+	if limit, why := f.svc.cfg.Limits.Inactivity(f.ended); limit > 0 {
+		f.idle = time.AfterFunc(limit, func() { f.kill(relay.End{Who: relay.Sluice, Why: why}) })
+	}
+}
+
+func (f *flight) stop() {
+	if f.idle != nil {
+		f.idle.Stop()
+	}
+}
+
+// land gives the session to the engine: from now on nothing can be said again.
+func (f *flight) land(a answer) relay.End {
+	f.relay.Pending = f.words[f.sent:]
+	f.relay.Carried(relay.ToBackend, int64(f.sent))
+	if len(a.bytes) == 0 {
+		return relay.End{}
+	}
+	if _, err := f.relay.Client.Write(a.bytes); err != nil {
+		return relay.End{Who: relay.Client, Why: relay.Reset}
+	}
+	f.relay.Carried(relay.ToClient, int64(len(a.bytes)))
+	return relay.End{}
+}
+
+// again finds the session another backend for the same words.
+func (f *flight) again(why error) relay.End {
+	b := f.backend
+	what := "ended the session before its first byte"
+	if !errors.Is(why, io.EOF) {
+		what += ": " + innermost(why).Error()
+	}
+	f.mu.Lock()
+	abort(f.relay.Backend)
+	f.relay.Backend = nil
+	f.mu.Unlock()
+	f.serving.Store(nil)
+	if f.svc.now()-f.dialled < atOnce {
+		b.hear().EndedAtOnce()
+	}
+	f.backend = nil
+	f.svc.giveBack(b)
+	f.note(b, b.cfg.Name+": "+what)
+	if e := f.connect(); e.Why != relay.Running {
+		return e
+	}
+	f.trouble().replayed++
+	f.backend.replays.Add(1)
+	return relay.End{}
+}

@@ -1,0 +1,286 @@
+package l4
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// A client that waits for a backend is woken by what may give it one: a change of the
+// pool, a session that ends on a full backend, a service that goes on. Where the pool
+// knows of no change, because the last usable backend is never taken out of use though
+// its dials fail, the first in the line tries again now and then on behalf of all. Every
+// connect that succeeds wakes two more, so the line empties at the pace that the backend
+// proves.
+const (
+	firstScout = 25 * time.Millisecond
+	lastScout  = 200 * time.Millisecond
+	wokenBy    = 2 // a connect
+)
+
+// waitingRoom is a line of clients. The zero value has no room: set most.
+type waitingRoom struct {
+	n      atomic.Int32  // who waits
+	full   atomic.Int32  // of them for a slot of a backend that has all it may have
+	events atomic.Uint64 // that may give somebody a backend
+	most   int
+
+	mu          sync.Mutex // guards the rest
+	first, last *waiter
+	tickets     uint64
+}
+
+// waiter is a place in the line.
+type waiter struct {
+	ticket   uint64
+	why      relay.Why
+	turn     chan struct{} // closed when it is the client's turn: it is not in the line then
+	inLine   bool
+	next     *waiter
+	previous *waiter
+}
+
+// enter joins the line: at its end, or for a client that had its turn in vain, with the
+// ticket of before, where it was. If there have been more than the events it had seen
+// when it found no backend, it is its turn at once. It returns nil if there is no room.
+func (r *waitingRoom) enter(ticket uint64, why relay.Why, seen uint64) *waiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if int(r.n.Load()) >= r.most {
+		return nil
+	}
+	if ticket == 0 {
+		r.tickets++
+		ticket = r.tickets
+	}
+	w := &waiter{ticket: ticket, why: why, turn: make(chan struct{}), inLine: true, previous: r.last}
+	for w.previous != nil && w.previous.ticket > ticket {
+		w.next, w.previous = w.previous, w.previous.previous
+	}
+	if w.previous != nil {
+		w.previous.next = w
+	} else {
+		r.first = w
+	}
+	if w.next != nil {
+		w.next.previous = w
+	} else {
+		r.last = w
+	}
+	// Counted before it looks at the events, as signal counts the event before it looks
+	// whether anybody waits: one of the two sees the other.
+	r.count(w, 1)
+	if r.events.Load() != seen {
+		r.remove(w)
+		close(w.turn)
+	}
+	return w
+}
+
+func (r *waitingRoom) count(w *waiter, n int32) {
+	r.n.Add(n)
+	if w.why == relay.BackendsFull {
+		r.full.Add(n)
+	}
+}
+
+// remove takes w out of the line; with mu held.
+func (r *waitingRoom) remove(w *waiter) {
+	if w.previous != nil {
+		w.previous.next = w.next
+	} else {
+		r.first = w.next
+	}
+	if w.next != nil {
+		w.next.previous = w.previous
+	} else {
+		r.last = w.previous
+	}
+	w.inLine = false
+	r.count(w, -1)
+}
+
+// leave ends a wait. It returns false if it was the client's turn: whoever does not take
+// it has to signal the next.
+func (r *waitingRoom) leave(w *waiter) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !w.inLine {
+		return false
+	}
+	r.remove(w)
+	return true
+}
+
+// lead takes w out of the line if it is the first.
+func (r *waitingRoom) lead(w *waiter) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first != w {
+		return false
+	}
+	r.remove(w)
+	return true
+}
+
+// signal tells of an event that may give somebody a backend: it is the turn of the
+// first. It does not wait.
+func (r *waitingRoom) signal() {
+	r.events.Add(1)
+	r.next(1)
+}
+
+// next makes it the turn of so many.
+func (r *waitingRoom) next(n int) {
+	if r.n.Load() == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ; n > 0 && r.first != nil; n-- {
+		w := r.first
+		r.remove(w)
+		close(w.turn)
+	}
+}
+
+// held is what a session that waits, or has waited, knows of it.
+type held struct {
+	since  time.Duration // on the service's clock; 0 = it never waited
+	total  time.Duration // in all
+	ticket uint64
+	turn   bool   // it is its turn to choose, and others may follow
+	scout  bool   // likewise, but on trial: others follow when it is connected
+	scouts int    // such tries in a row
+	seen   uint64 // events when it last chose in vain
+}
+
+// mayHold tells whether a client that ends so for want of a backend may wait for one.
+func (s *Service) mayHold(why relay.Why) bool {
+	switch why {
+	case relay.Paused:
+		return true
+	case relay.NoBackend, relay.BackendsFull, relay.ConnectFailed:
+		return s.cfg.Connect.Hold > 0
+	}
+	return false
+}
+
+// hold waits until a backend may be to be had. It returns the session's end if that takes
+// too long, if the client leaves, or if there are too many that wait.
+func (sess *Session) hold(e relay.End) relay.End {
+	s := sess.svc
+	t, now := sess.trouble(), s.now()
+	if t.held.since == 0 {
+		t.held.since = now
+	}
+	w := s.room.enter(t.held.ticket, e.Why, t.held.seen)
+	if w == nil {
+		sess.note(nil, "too many clients wait for a backend already")
+		return e
+	}
+	t.held.ticket, t.held.turn, t.held.scout = w.ticket, false, false
+	end := sess.wait(w, e)
+	t.held.total += s.now() - now
+	t.tried = nil
+	return end
+}
+
+// wait is hold's, in line.
+func (sess *Session) wait(w *waiter, e relay.End) relay.End {
+	s, t, gone := sess.svc, sess.trouble(), sess.watchClient()
+	defer gone.stop()
+	deadline := time.NewTimer(sess.patience(e.Why))
+	defer deadline.Stop()
+	scout := time.NewTimer(sess.scoutPause())
+	defer scout.Stop()
+	if e.Why != relay.ConnectFailed {
+		scout.Stop() // the pool knows of no backend: it will tell
+	}
+	for {
+		select {
+		case <-w.turn:
+			t.held.turn, t.held.scouts = true, 0
+			return relay.End{}
+		case <-scout.C:
+			if s.room.lead(w) {
+				t.held.scout = true
+				t.held.scouts++
+				return relay.End{}
+			}
+			scout.Reset(sess.scoutPause())
+		case <-deadline.C:
+			return sess.leaveRoom(w, e)
+		case <-gone.left:
+			return sess.leaveRoom(w, relay.End{Who: relay.Client, Why: relay.Reset})
+		case <-s.ctx.Done():
+			return sess.leaveRoom(w, relay.End{Who: relay.Operator, Why: relay.Drain})
+		}
+	}
+}
+
+// leaveRoom ends a wait in vain.
+func (sess *Session) leaveRoom(w *waiter, e relay.End) relay.End {
+	if !sess.svc.room.leave(w) {
+		sess.svc.room.next(1)
+	}
+	return e
+}
+
+// turns tells whether the session is let through now, or nobody waits in front of it.
+func (sess *Session) turns() bool {
+	t := sess.troubles
+	return t != nil && (t.held.turn || t.held.scout) || sess.svc.room.full.Load() == 0
+}
+
+// chose lets the next in line follow a session that has found a backend in its turn.
+func (sess *Session) chose() {
+	if t := sess.troubles; t != nil && t.held.turn {
+		t.held.turn = false
+		sess.svc.room.next(1)
+	}
+}
+
+// patience returns how long the session may wait still.
+func (sess *Session) patience(why relay.Why) time.Duration {
+	s := sess.svc
+	until := sess.trouble().held.since + s.cfg.Connect.Hold
+	if why == relay.Paused {
+		until = max(until, s.pausedUntil()+s.cfg.Connect.Hold)
+	}
+	return until - s.now()
+}
+
+// scoutPause returns after how long the first in the line tries by itself.
+func (sess *Session) scoutPause() time.Duration {
+	return min(lastScout, firstScout<<min(sess.trouble().held.scouts, 8))
+}
+
+// clientWatch notices that a client who waits has left.
+type clientWatch struct {
+	client relay.Conn
+	left   chan struct{} // closed when it has
+	done   chan struct{}
+}
+
+func (sess *Session) watchClient() *clientWatch {
+	c := &clientWatch{client: sess.relay.Client, left: make(chan struct{}), done: make(chan struct{})}
+	go c.run()
+	return c
+}
+
+func (c *clientWatch) run() {
+	defer close(c.done)
+	if relay.AwaitGone(c.client) {
+		close(c.left)
+	}
+}
+
+// stop ends the watch and waits for it.
+func (c *clientWatch) stop() {
+	c.client.SetReadDeadline(time.Unix(1, 0))
+	<-c.done
+	c.client.SetReadDeadline(time.Time{})
+}

@@ -1,0 +1,88 @@
+package l4
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// withdrawn hears that b may serve no session any more. With the pool's mutex held.
+func (s *Service) withdrawn(b *Backend) {
+	if s.cfg.OnDown != OnDownClose {
+		return
+	}
+	s.closings.Go(func() { s.closeAll(b) })
+}
+
+// closeAll resets the sessions that b has, the oldest first, spread over the time that is
+// configured. It stops if b comes back meanwhile. A session that is not found here has yet
+// to ask whether b is barred.
+func (s *Service) closeAll(b *Backend) {
+	began, closed := time.Now(), 0
+	held := s.sessionsOf(b)
+	for i, h := range held {
+		if !s.pause(b, time.Until(began.Add(s.cfg.CloseOver*time.Duration(i)/time.Duration(len(held))))) {
+			break
+		}
+		if s.closeOne(h, b) {
+			closed++
+		}
+	}
+	if closed > 0 {
+		s.log.LogAttrs(context.Background(), slog.LevelInfo, "sessions closed", slog.String("service", s.cfg.Name),
+			slog.String("backend", b.cfg.Name), slog.String("reason", relay.BackendDown.String()),
+			slog.Int("sessions", closed), slog.String("over", time.Since(began).Round(time.Millisecond).String()))
+	}
+}
+
+// pause waits, and tells whether b is still to be closed.
+func (s *Service) pause(b *Backend, d time.Duration) bool {
+	if d > 0 {
+		select {
+		case <-time.After(d):
+		case <-s.ctx.Done():
+			return false // all are killed
+		}
+	}
+	return b.barred.Load()
+}
+
+// holding is a session and when it began, which tells it from the next one that has its
+// record.
+type holding struct {
+	sess  *Session
+	start time.Duration
+}
+
+// sessionsOf returns the sessions that b has accepted, the oldest first.
+func (s *Service) sessionsOf(b *Backend) (all []holding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sess := range s.sessions.all {
+		if sess.serving.Load() == b {
+			all = append(all, holding{sess, sess.start})
+		}
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// closeOne resets a session of b, if it still is one. With the mutex held it cannot end
+// meanwhile and its record become another's.
+func (s *Service) closeOne(h holding, b *Backend) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !h.sess.listed || h.sess.start != h.start || h.sess.serving.Load() != b {
+		return false
+	}
+	return h.sess.kill(relay.End{Who: relay.Sluice, Why: relay.BackendDown})
+}
+
+// serving is the backend that a session has been connected to. It is set before the
+// session asks whether the backend is barred, and a backend is barred before its sessions
+// are looked for: one of the two sees the other.
+type serving struct{ atomic.Pointer[Backend] }
