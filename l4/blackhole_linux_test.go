@@ -18,6 +18,14 @@ import (
 // full, and the system drops what comes then.
 func blackhole(t testing.TB, name string) BackendConfig {
 	t.Helper()
+	hole, _ := blackholeUntil(t, name)
+	return hole
+}
+
+// blackholeUntil is a blackhole that accepts once open is called; a dial that is under way
+// then is answered when its SYN is sent again, after a second.
+func blackholeUntil(t testing.TB, name string) (hole BackendConfig, open func()) {
+	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +43,11 @@ func blackhole(t testing.TB, name string) BackendConfig {
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)
 	dialTest(t, "tcp", address, "")
-	return BackendConfig{Address: address, Name: name, Weight: 1}
+	return BackendConfig{Address: address, Name: name, Weight: 1}, func() {
+		if filler, _, err := unix.Accept(fd); err == nil {
+			unix.Close(filler)
+		}
+	}
 }
 
 // C55

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// answerBuffer is for the backend's first bytes. The client's socket has room for
-	// them: it has been sent nothing yet.
+	// answerBuffer is for the backend's first bytes, where they have to be taken. The
+	// client's socket has room for them: it has been sent nothing yet.
 	answerBuffer = 4 << 10
 	wordsAtOnce  = 16 << 10
 )
@@ -36,8 +36,11 @@ type answer struct {
 	err   error
 }
 
+// spoken tells whether the backend has answered.
+func (a answer) spoken() bool { return a.err == nil }
+
 // silent tells whether the backend has neither answered nor ended the session.
-func (a answer) silent() bool { return len(a.bytes) == 0 && errors.Is(a.err, os.ErrDeadlineExceeded) }
+func (a answer) silent() bool { return errors.Is(a.err, os.ErrDeadlineExceeded) }
 
 // firstFlight relays until the backend has answered, or the client has said more than is
 // kept.
@@ -53,7 +56,7 @@ func (sess *Session) firstFlight() relay.End {
 			return relay.End{Who: relay.Sluice, Why: relay.Internal} // its end is the kill's
 		case f.ended && relay.Dead(sess.relay.Client) && a.silent():
 			return relay.End{Who: relay.Client, Why: relay.Reset}
-		case len(a.bytes) > 0, a.silent(), f.ended && errors.Is(a.err, io.EOF):
+		case a.spoken(), a.silent(), f.tooMuch(), f.ended && errors.Is(a.err, io.EOF):
 			return f.land(a)
 		}
 		if e := f.again(a.err); e.Why != relay.Running {
@@ -69,7 +72,7 @@ func (f *flight) exchange() (a answer) {
 	heard := make(chan answer, 1)
 	go func() {
 		b := make([]byte, answerBuffer)
-		n, err := backend.Read(b)
+		n, err := relay.AwaitWord(backend, b)
 		client.SetReadDeadline(past)
 		backend.SetWriteDeadline(past)
 		heard <- answer{b[:n], err}
@@ -92,7 +95,7 @@ func (f *flight) tell() (enough bool) {
 		switch {
 		case err != nil:
 			return false // it will tell why
-		case len(f.words) > f.svc.cfg.Connect.Replay:
+		case f.tooMuch():
 			return true
 		case f.ended:
 			f.relay.Backend.CloseWrite()
@@ -112,6 +115,9 @@ func (f *flight) tell() (enough bool) {
 		}
 	}
 }
+
+// tooMuch tells whether the client has said more than is kept.
+func (f *flight) tooMuch() bool { return len(f.words) > f.svc.cfg.Connect.Replay }
 
 // listen takes what the client says, and at most one byte more than is kept.
 func (f *flight) listen() (int, error) {
@@ -139,7 +145,9 @@ func (f *flight) stop() {
 
 // land gives the session to the engine: from now on nothing can be said again.
 func (f *flight) land(a answer) relay.End {
-	f.relay.Pending = f.words[f.sent:]
+	if f.sent < len(f.words) {
+		f.relay.Pending = f.words[f.sent:]
+	}
 	f.relay.Carried(relay.ToBackend, int64(f.sent))
 	if len(a.bytes) == 0 {
 		return relay.End{}

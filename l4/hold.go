@@ -18,6 +18,8 @@ const (
 	firstScout = 25 * time.Millisecond
 	lastScout  = 200 * time.Millisecond
 	wokenBy    = 2 // a connect
+	// resumeTime is what a line has, after a pause, for everybody's turn to come.
+	resumeTime = 10 * time.Second
 )
 
 // waitingRoom is a line of clients. The zero value has no room: set most.
@@ -212,6 +214,10 @@ func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 			}
 			scout.Reset(sess.scoutPause())
 		case <-deadline.C:
+			if d := sess.patience(e.Why); d > 0 { // the pause was made longer
+				deadline.Reset(d)
+				continue
+			}
 			return sess.leaveRoom(w, e)
 		case <-gone.left:
 			return sess.leaveRoom(w, relay.End{Who: relay.Client, Why: relay.Reset})
@@ -248,7 +254,7 @@ func (sess *Session) patience(why relay.Why) time.Duration {
 	s := sess.svc
 	until := sess.trouble().held.since + s.cfg.Connect.Hold
 	if why == relay.Paused {
-		until = max(until, s.pausedUntil()+s.cfg.Connect.Hold)
+		until = max(until, s.pausedUntil()+s.cfg.Connect.Hold+resumeTime)
 	}
 	return until - s.now()
 }

@@ -1,0 +1,136 @@
+package l4
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+func writerPool(t testing.TB, c Conflict, backends ...BackendConfig) (*Pool, []*Backend, *journal) {
+	t.Helper()
+	j := &journal{}
+	p := newPool(poolConfig{service: "svc", balance: "round-robin", log: j.logger(), strict: true}, c, 0)
+	all, err := p.Add(backends...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, all, j
+}
+
+func TestTheWritersPlaceGoesToOne(t *testing.T) {
+	for _, c := range []struct {
+		conflict Conflict
+		claims   string // of each backend
+		holder   int
+		want     int
+	}{
+		{ConflictKeep, "---", -1, -1},
+		{ConflictKeep, "-x-", -1, 1},
+		{ConflictKeep, "xx-", 1, 1},
+		{ConflictKeep, "x-x", 1, 0}, // the holder claims it no more: the first
+		{ConflictKeep, "xx-", -1, 0},
+		{ConflictFirst, "-xx", 2, 1},
+		{ConflictFirst, "xxx", 2, 0},
+		{ConflictFirst, "--x", 0, 2},
+		{ConflictNone, "xx-", 0, -1},
+		{ConflictNone, "-x-", 0, 1},
+		{ConflictNone, "---", 0, -1},
+	} {
+		var claims []bool
+		for _, claim := range c.claims {
+			claims = append(claims, claim == 'x')
+		}
+		if got := c.conflict.elect(claims, c.holder); got != c.want {
+			t.Errorf("%s, %s, held by %d: %d, want %d", c.conflict, c.claims, c.holder, got, c.want)
+		}
+	}
+}
+
+// Whatever probes and dials say in whatever order, no two backends are ever to be had.
+func TestTwoWritersNeverBothGetSessions(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 1))
+	for _, conflict := range []Conflict{ConflictKeep, ConflictNone, ConflictFirst} {
+		for _, n := range []int{2, 3, fewBackends + 4} {
+			p, b, _ := writerPool(t, conflict, plain(n)...)
+			holder := -1
+			for step := range 3000 {
+				i := random.IntN(n)
+				switch random.IntN(8) {
+				case 0:
+					p.Eject(b[i], byDial)
+				case 1:
+					p.Restore(b[i], byDial)
+				default:
+					p.SetHealth(b[i], []Health{Up, Up, Down, Unknown}[random.IntN(4)], byProbe)
+				}
+				claims := make([]bool, n)
+				for k := range b {
+					claims[k] = b[k].health == Up
+				}
+				holder = conflict.elect(claims, holder)
+				var tried []*Backend
+				for {
+					got, why := p.choose(random.Uint64(), tried)
+					if got == nil {
+						if why != relay.NoBackend {
+							t.Fatal(why)
+						}
+						break
+					}
+					got.give()
+					tried = append(tried, got)
+				}
+				switch {
+				case len(tried) > 1, holder < 0 && len(tried) > 0, holder >= 0 && !slices.Contains(tried, b[holder]):
+					t.Fatalf("seed %d, step %d: %s of %d: %d to be had, the holder is %d", seed, step, conflict, n, len(tried), holder)
+				}
+				for k := range b {
+					if barred := b[k].barred.Load(); barred != (k != holder) {
+						t.Fatalf("seed %d, step %d: b%d barred: %v", seed, step, k+1, barred)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestAConflictIsSaidOnceAndSoIsItsEnd(t *testing.T) {
+	p, b, j := writerPool(t, ConflictKeep, plain(3)...)
+	j.said()
+	p.SetHealth(b[1], Up, byProbe)
+	if got, want := fmt.Sprint(j.said()), "[INFO backend up INFO usable again]"; got != want {
+		t.Errorf("the first writer: %s, want %s", got, want)
+	}
+	p.SetHealth(b[0], Up, byProbe)
+	l := j.of("backend down")
+	if len(l) != 1 || l[0]["backend"] != "b1" || l[0]["to"] != "conflict" || l[0]["reason"] != "2 in a row; claims to be the writer, but b2 is (conflict: keep)" {
+		t.Errorf("logged %v", l)
+	}
+	if l := j.of("several writers"); len(l) != 1 || l[0]["claims"] != "b1, b2" || l[0]["serving"] != "b2" || l[0]["level"] != "WARN" {
+		t.Errorf("logged %v", l)
+	}
+	j.said()
+	p.SetHealth(b[1], Down, byProbe)
+	if got, want := fmt.Sprint(j.said()), "[INFO one writer again INFO backend down INFO backend up]"; got != want {
+		t.Errorf("the second writer goes: %s, want %s", got, want)
+	}
+	if p.shape() != "b1" {
+		t.Errorf("to be had: %s", p.shape())
+	}
+}
+
+// Until its first probe has said so, a backend is no writer: clients wait, or are refused.
+func TestAnUnknownBackendIsNoWriter(t *testing.T) {
+	r := serve(t, Config{Conflict: ConflictKeep}, echoes(t, 2)...)
+	r.expectTurnedAway()
+	r.Pool().SetHealth(r.backends[0], Up, byProbe)
+	expectEcho(t, r.connect(), "x")
+	if r.Backends()[1].Total != 0 {
+		t.Error("an unknown backend had a session")
+	}
+}
