@@ -145,6 +145,7 @@ func (f *flight) stop() {
 
 // land gives the session to the engine: from now on nothing can be said again.
 func (f *flight) land(a answer) relay.End {
+	f.relay.Shut = f.ended
 	if f.sent < len(f.words) {
 		f.relay.Pending = f.words[f.sent:]
 	}

@@ -34,6 +34,7 @@ func (l *loop) adopt(s *Session, legs *[2]fdLeg) {
 	for d := range r.lanes {
 		r.lanes[d].buffer, r.lanes[d].pipe = none, none
 	}
+	r.legs[ToBackend].shut = s.Shut
 	l.setOwner(slot, s)
 	s.slot = slot
 	for d := range r.legs {

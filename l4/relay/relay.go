@@ -60,6 +60,7 @@ type Ends struct {
 	Client  Conn
 	Backend Conn
 	Pending []byte // bytes received from the client that go to the backend before any other
+	Shut    bool   // the client has ended its direction, which was passed on to the backend
 
 	run *run // the portable engine's; nil under another
 }

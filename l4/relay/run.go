@@ -39,6 +39,7 @@ func newRun(p *Portable, s *Session) *run {
 	r.legs[ToClient] = leg{conn: s.Client, who: Client}
 	r.pumps[ToBackend] = pump{r: r, dir: ToBackend, src: &r.legs[ToClient], dst: &r.legs[ToBackend]}
 	r.pumps[ToClient] = pump{r: r, dir: ToClient, src: &r.legs[ToBackend], dst: &r.legs[ToClient]}
+	r.legs[ToBackend].shut.Store(s.Shut)
 	r.left.Store(2)
 	r.began = time.Now()
 	return r
