@@ -26,7 +26,8 @@ type flight struct {
 	*Session
 	words []byte      // what the client has said
 	sent  int         // of it, to the backend
-	ended bool        // the client will say no more
+	ended bool        // the client has ended its direction, and the backend was told
+	gone  bool        // the client has reset its connection
 	idle  *time.Timer // nil = none was set
 }
 
@@ -54,7 +55,7 @@ func (sess *Session) firstFlight() relay.End {
 		switch {
 		case sess.wasKilled():
 			return relay.End{Who: relay.Sluice, Why: relay.Internal} // its end is the kill's
-		case f.ended && relay.Dead(sess.relay.Client) && a.silent():
+		case f.gone:
 			return relay.End{Who: relay.Client, Why: relay.Reset}
 		case a.spoken(), a.silent(), f.tooMuch(), f.ended && errors.Is(a.err, io.EOF):
 			return f.land(a)
@@ -110,7 +111,7 @@ func (f *flight) tell() (enough bool) {
 		case n == 0 && errors.Is(err, os.ErrDeadlineExceeded):
 			return false
 		case n == 0 && err != nil:
-			f.ended = true
+			f.gone = true
 			return true
 		}
 	}
