@@ -18,18 +18,61 @@ import (
 type Redis struct {
 	*Process
 	Addr string
+	args []string
+	tls  bool
 }
 
-// StartRedis starts a redis-server on a free port.
-func StartRedis(t testing.TB) *Redis {
+// StartRedis starts a redis-server on a free port, with more arguments if need be.
+func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
-	addr := FreeAddr(t)
-	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(Find(t, "redis-server", "redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "",
-		"--appendonly", "no", "--daemonize", "no", "--dir", TempDir(t))
-	r := &Redis{Process: startProcess(t, "redis", cmd), Addr: addr}
-	awaitListening(t, r.Process, addr)
+	r := &Redis{Addr: FreeAddr(t), args: append([]string{"--dir", TempDir(t)}, args...)}
+	r.Start(t)
 	return r
+}
+
+// StartRedisTLS starts one that speaks TLS alone.
+func StartRedisTLS(t testing.TB, c Certificate) *Redis {
+	t.Helper()
+	r := &Redis{Addr: FreeAddr(t), tls: true, args: []string{"--dir", TempDir(t), "--tls-cert-file", c.CertFile,
+		"--tls-key-file", c.KeyFile, "--tls-auth-clients", "no"}}
+	r.Start(t)
+	return r
+}
+
+// Start starts the server; again, after Kill.
+func (r *Redis) Start(t testing.TB) {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(r.Addr)
+	args := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no",
+		"--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0"}
+	if r.tls {
+		args = append(args, "--port", "0", "--tls-port", port)
+	}
+	r.Process = startProcess(t, "redis", exec.Command(Find(t, "redis-server", "redis-server"), append(args, r.args...)...))
+	awaitListening(t, r.Process, r.Addr)
+}
+
+// ReplicaOf makes r follow master, and waits until it does.
+func (r *Redis) ReplicaOf(t testing.TB, master *Redis) {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(master.Addr)
+	c := DialRESP(t, r.Addr)
+	if _, err := c.Do("REPLICAOF", host, port); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, Patience, "the replica to follow", func() bool {
+		info, err := c.Do("INFO", "replication")
+		text, _ := info.(string)
+		return err == nil && strings.Contains(text, "master_link_status:up")
+	})
+}
+
+// Promote makes r a master.
+func (r *Redis) Promote(t testing.TB) {
+	t.Helper()
+	if _, err := DialRESP(t, r.Addr).Do("REPLICAOF", "NO", "ONE"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // RESP is a client of the Redis protocol, enough for commands, pipelines and pushes.
