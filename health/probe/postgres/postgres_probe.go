@@ -173,10 +173,18 @@ func isNet(err error) bool {
 // innermost leaves out what the driver wraps around an error: user, database and host.
 func innermost(err error) string {
 	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return strings.TrimSpace(err.Error())
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			if err = e.Unwrap(); err != nil {
+				continue
+			}
+			return e.(error).Error()
+		case interface{ Unwrap() []error }:
+			if all := e.Unwrap(); len(all) > 0 {
+				err = all[len(all)-1]
+				continue
+			}
 		}
-		err = next
+		return strings.TrimSpace(err.Error())
 	}
 }

@@ -21,18 +21,13 @@ type Postgres struct {
 	dir  string
 	bin  string
 	as   *syscall.SysProcAttr
+	args []string
 }
 
 // StartPostgres makes a cluster and starts it on a free port, as the user postgres if the tests run as root.
-func StartPostgres(t testing.TB) *Postgres {
+func StartPostgres(t testing.TB, args ...string) *Postgres {
 	t.Helper()
-	program, err := filepath.EvalSymlinks(Find(t, "postgres", "postgresql"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := TempDir(t)
-	pg := &Postgres{Addr: FreeAddr(t), dir: filepath.Join(dir, "data"), as: postgresUser(t, dir),
-		bin: filepath.Dir(program)}
+	pg := newPostgres(t, args)
 	initdb := pg.command("initdb", "-D", pg.dir, "-U", "postgres", "-A", "trust", "-N", "--no-instructions",
 		"-E", "UTF8", "--locale=C.UTF-8")
 	if out, err := initdb.CombinedOutput(); err != nil {
@@ -42,16 +37,89 @@ func StartPostgres(t testing.TB) *Postgres {
 	return pg
 }
 
+// StartReplica makes a copy of pg that follows it, and waits until it does.
+func (pg *Postgres) StartReplica(t testing.TB) *Postgres {
+	t.Helper()
+	r := newPostgres(t, nil)
+	host, port, _ := net.SplitHostPort(pg.Addr)
+	backup := r.command("pg_basebackup", "-D", r.dir, "-R", "-X", "stream", "-c", "fast", "-h", host, "-p", port, "-U", "postgres")
+	if out, err := backup.CombinedOutput(); err != nil {
+		t.Fatalf("pg_basebackup: %v\n%s", err, out)
+	}
+	r.Start(t)
+	Eventually(t, Patience, "the replica to follow", func() bool {
+		return strings.Contains(r.Output.String(), "started streaming WAL")
+	})
+	return r
+}
+
+// Promote makes a replica a primary, and waits until it is one.
+func (pg *Postgres) Promote(t testing.TB) {
+	t.Helper()
+	if out, err := pg.command("pg_ctl", "promote", "-D", pg.dir, "-w").CombinedOutput(); err != nil {
+		t.Fatalf("pg_ctl promote: %v\n%s", err, out)
+	}
+}
+
+// HBA lets nobody in over TCP but as the lines say, besides postgres himself.
+func (pg *Postgres) HBA(t testing.TB, lines ...string) {
+	t.Helper()
+	text := strings.Join(append([]string{"host all postgres 127.0.0.1/32 trust"}, lines...), "\n") + "\n"
+	if err := os.WriteFile(filepath.Join(pg.dir, "pg_hba.conf"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := pg.command("pg_ctl", "reload", "-D", pg.dir).CombinedOutput(); err != nil {
+		t.Fatalf("pg_ctl reload: %v\n%s", err, out)
+	}
+}
+
+// UseTLS returns arguments with which a server speaks TLS, by files that it owns.
+func (c Certificate) UseTLS(t testing.TB) []string {
+	t.Helper()
+	dir := TempDir(t)
+	as := postgresUser(t, dir)
+	for _, name := range []string{c.CertFile, c.KeyFile} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(own, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if as != nil {
+			if err := os.Chown(own, int(as.Credential.Uid), int(as.Credential.Gid)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return []string{"-c", "ssl=on", "-c", "ssl_cert_file=" + filepath.Join(dir, filepath.Base(c.CertFile)),
+		"-c", "ssl_key_file=" + filepath.Join(dir, filepath.Base(c.KeyFile))}
+}
+
+func newPostgres(t testing.TB, args []string) *Postgres {
+	t.Helper()
+	program, err := filepath.EvalSymlinks(Find(t, "postgres", "postgresql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := TempDir(t)
+	return &Postgres{Addr: FreeAddr(t), dir: filepath.Join(dir, "data"), as: postgresUser(t, dir),
+		bin: filepath.Dir(program), args: args}
+}
+
 // Start starts the cluster's server; again after Kill.
 func (pg *Postgres) Start(t testing.TB) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(pg.Addr)
-	cmd := pg.command("postgres", "-D", pg.dir, "-p", port, "-h", "127.0.0.1", "-k", pg.dir, "-F",
-		"-c", "max_wal_size=1GB", "-c", "shared_buffers=32MB", "-c", "autovacuum=off")
+	args := append([]string{"-D", pg.dir, "-p", port, "-h", "127.0.0.1", "-k", pg.dir, "-F",
+		"-c", "max_wal_size=1GB", "-c", "shared_buffers=32MB", "-c", "autovacuum=off"}, pg.args...)
+	cmd := pg.command("postgres", args...)
 	pg.Process = startProcess(t, "postgres", cmd)
 	awaitListening(t, pg.Process, pg.Addr)
 	Eventually(t, Patience, "postgres is ready", func() bool {
-		return strings.Contains(pg.Output.String(), "ready to accept connections")
+		out := pg.Output.String()
+		return strings.Contains(out, "ready to accept connections") || strings.Contains(out, "ready to accept read-only connections")
 	})
 }
 
