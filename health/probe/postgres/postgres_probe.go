@@ -158,6 +158,9 @@ func failed(ctx context.Context, step string, err error) error {
 		}
 		return &health.Failure{Step: step, Err: errors.New(answer), Saw: answer}
 	}
+	if cert := (*tls.CertificateVerificationError)(nil); errors.As(err, &cert) {
+		return &health.Failure{Step: step, Err: cert}
+	}
 	if ctx.Err() == nil && !isNet(err) {
 		return &health.Failure{Step: step, Err: errors.New(innermost(err))}
 	}
