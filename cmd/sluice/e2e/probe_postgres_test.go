@@ -51,7 +51,7 @@ func pgComplaints(pg *parts.Postgres) (all []string) {
 // C27
 func TestPostgresProbesLeaveNoLineInTheServersLog(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{"plain": nil, "TLS": parts.NewCertificate(t).UseTLS(t)} {
+	for name, args := range map[string][]string{"plain": nil, "TLS": parts.NewCertificate(t).Postgres(t)} {
 		t.Run(name, func(t *testing.T) {
 			pg := parts.StartPostgres(t, args...)
 			pgExec(t, pg.Addr, "CREATE ROLE probe LOGIN PASSWORD 'secret'")
@@ -110,7 +110,7 @@ func TestPostgresProbeLogsIn(t *testing.T) {
 func TestPostgresProbeOverTLS(t *testing.T) {
 	t.Parallel()
 	cert := parts.NewCertificate(t)
-	pg := parts.StartPostgres(t, cert.UseTLS(t)...)
+	pg := parts.StartPostgres(t, cert.Postgres(t)...)
 	right, wrong := &tls.Config{RootCAs: cert.Pool}, &tls.Config{RootCAs: parts.NewCertificate(t).Pool}
 	for _, user := range []string{"", "postgres"} {
 		probePostgres(t, pg.Addr, postgres.Config{User: user, TLS: right}, "")

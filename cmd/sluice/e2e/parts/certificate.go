@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -53,4 +54,28 @@ func NewCertificate(t testing.TB) Certificate {
 		}
 	}
 	return c
+}
+
+// ownedBy returns copies of the files that belong to the user whom a server runs as.
+func (c Certificate) ownedBy(t testing.TB, become func(testing.TB, string) *syscall.SysProcAttr) (cert, key string) {
+	t.Helper()
+	dir := TempDir(t)
+	as := become(t, dir)
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for to, from := range map[string]string{cert: c.CertFile, key: c.KeyFile} {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if as == nil {
+			continue
+		}
+		if err := os.Chown(to, int(as.Credential.Uid), int(as.Credential.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
 }

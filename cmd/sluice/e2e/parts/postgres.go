@@ -73,28 +73,11 @@ func (pg *Postgres) HBA(t testing.TB, lines ...string) {
 	}
 }
 
-// UseTLS returns arguments with which a server speaks TLS, by files that it owns.
-func (c Certificate) UseTLS(t testing.TB) []string {
+// Postgres returns arguments with which a server speaks TLS.
+func (c Certificate) Postgres(t testing.TB) []string {
 	t.Helper()
-	dir := TempDir(t)
-	as := postgresUser(t, dir)
-	for _, name := range []string{c.CertFile, c.KeyFile} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := filepath.Join(dir, filepath.Base(name))
-		if err := os.WriteFile(own, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if as != nil {
-			if err := os.Chown(own, int(as.Credential.Uid), int(as.Credential.Gid)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return []string{"-c", "ssl=on", "-c", "ssl_cert_file=" + filepath.Join(dir, filepath.Base(c.CertFile)),
-		"-c", "ssl_key_file=" + filepath.Join(dir, filepath.Base(c.KeyFile))}
+	cert, key := c.ownedBy(t, postgresUser)
+	return []string{"-c", "ssl=on", "-c", "ssl_cert_file=" + cert, "-c", "ssl_key_file=" + key}
 }
 
 func newPostgres(t testing.TB, args []string) *Postgres {
