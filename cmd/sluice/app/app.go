@@ -71,6 +71,9 @@ func (a *App) Start(ctx context.Context) error {
 		}
 	}
 	for _, s := range a.services {
+		if w := warning(s.cfg); w != "" {
+			a.log.Warn("check", "service", s.cfg.Name, "warning", w)
+		}
 		s.watch()
 	}
 	for _, s := range a.services {

@@ -11,6 +11,9 @@ import (
 
 	"github.com/sluicelb/sluice/cmd/sluice/config"
 	"github.com/sluicelb/sluice/health"
+	"github.com/sluicelb/sluice/health/probe/mysql"
+	"github.com/sluicelb/sluice/health/probe/postgres"
+	"github.com/sluicelb/sluice/health/probe/redis"
 	"github.com/sluicelb/sluice/l4"
 )
 
@@ -24,8 +27,87 @@ func newProber(c config.Service, b config.Backend) (health.Prober, error) {
 		return health.TCP(endpoint), nil
 	case "http":
 		return newHTTP(c.Check, endpoint)
+	case "send-expect":
+		return newSendExpect(c.Check, endpoint)
 	}
-	return nil, fmt.Errorf("check type %q is not supported", c.Check.Type)
+	return newLogin(c.Check, endpoint)
+}
+
+// newSendExpect makes a conversation of one step.
+func newSendExpect(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
+	secure, err := tlsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	step := health.Step{Regexp: c.Regexp}
+	if step.Send, err = config.Unescape(c.Send); err != nil {
+		return nil, err
+	}
+	if step.Expect, err = config.Unescape(c.Expect); err != nil {
+		return nil, err
+	}
+	return health.NewSendExpect(endpoint, health.SendExpect{Steps: []health.Step{step}, TLS: secure})
+}
+
+// newLogin makes a probe that may log in.
+func newLogin(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
+	secure, err := tlsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	password, err := secret(c.Password)
+	if err != nil {
+		return nil, fmt.Errorf("password: %w", err)
+	}
+	role := c.Role
+	if role == "any" {
+		role = ""
+	}
+	switch c.Type {
+	case "redis":
+		return redis.New(endpoint, redis.Config{User: c.User, Password: password, Role: redis.Role(role), TLS: secure})
+	case "postgres":
+		return postgres.New(endpoint, postgres.Config{User: c.User, Password: password, Database: c.Database, Role: postgres.Role(role), TLS: secure})
+	case "mysql":
+		return mysql.New(endpoint, mysql.Config{User: c.User, Password: password, Role: mysql.Role(role), TLS: secure})
+	}
+	return nil, fmt.Errorf("check type %q is not supported", c.Type)
+}
+
+// mysqlPort is where MySQL listens unless it was told otherwise.
+const mysqlPort = "3306"
+
+// warning returns what an operator should know of a service's check before it has run for
+// a day; "" is nothing.
+func warning(c config.Service) string {
+	switch c.Check.Type {
+	case "mysql":
+		return mysql.Warning(mysql.Config{User: c.Check.User})
+	case "tcp":
+		for _, b := range c.Backends {
+			if _, port, err := net.SplitHostPort(endpointOf(c, b).Address); err == nil && port == mysqlPort {
+				return "a tcp check of port 3306 breaks off MySQL's handshakes: the server counts them against max_connect_errors and may then block this address; write type: mysql with a user"
+			}
+		}
+	}
+	return ""
+}
+
+// conflictOf returns what is done when several backends claim to take writes; "" where no
+// check asks for that.
+func conflictOf(c config.Check) l4.Conflict {
+	if c.Role == "master" || c.Role == "primary" {
+		return l4.Conflict(c.Conflict)
+	}
+	return ""
+}
+
+// tlsOf returns a check's TLS, nil for none.
+func tlsOf(c config.Check) (*tls.Config, error) {
+	if c.TLS == nil {
+		return nil, nil
+	}
+	return tlsConfig(*c.TLS)
 }
 
 // endpointOf returns where a backend is probed. On its own port a probe begins as a
@@ -50,10 +132,8 @@ func newHTTP(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
 	if h.Status, err = health.ParseStatus(c.Status); err != nil {
 		return nil, err
 	}
-	if c.TLS != nil {
-		if h.TLS, err = tlsConfig(*c.TLS); err != nil {
-			return nil, err
-		}
+	if h.TLS, err = tlsOf(c); err != nil {
+		return nil, err
 	}
 	return health.NewHTTP(endpoint, h)
 }

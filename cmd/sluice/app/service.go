@@ -54,9 +54,16 @@ func newService(c config.Service, sessions string, engine relay.Engine, d *l4.De
 
 func l4Config(c config.Service, sessions string, engine relay.Engine, d *l4.Descriptors, log *slog.Logger) l4.Config {
 	return l4.Config{
-		Name:           c.Name,
-		Balance:        c.Balance,
-		Connect:        l4.ConnectConfig{Timeout: c.Connect.Timeout, Attempts: c.Connect.Attempts},
+		Name:    c.Name,
+		Balance: c.Balance,
+		Connect: l4.ConnectConfig{
+			Timeout: c.Connect.Timeout, Attempts: c.Connect.Attempts, HedgeAfter: c.Connect.HedgeAfter,
+			Hold: c.Connect.Hold, Replay: c.Connect.Replay,
+		},
+		Conflict:       conflictOf(c.Check),
+		OnDown:         l4.OnDown(c.OnDown),
+		CloseOver:      c.CloseOver,
+		SlowStart:      c.SlowStart,
 		Limits:         relay.Limits{Idle: c.Timeouts.Idle, HalfClose: c.Timeouts.HalfClose, User: c.Timeouts.User},
 		KeepAlive:      c.Timeouts.Keepalive,
 		Proxy:          l4.ProxyConfig{Send: sendVersion(c), Accept: c.ProxyProtocol.Accept, AcceptTimeout: c.ProxyProtocol.AcceptTimeout},
@@ -118,5 +125,8 @@ func (g gate) Eject(c health.Cause) bool { return g.pool.Eject(g.backend, causeO
 func (g gate) Restore(c health.Cause) bool { return g.pool.Restore(g.backend, causeOf(c)) }
 
 func causeOf(c health.Cause) l4.Cause {
-	return l4.Cause{Source: c.Source.String(), Reason: c.Reason}
+	return l4.Cause{
+		Source: c.Source.String(), Reason: c.Reason, Took: c.Took, Streak: c.Streak,
+		Step: c.Evidence.Step, Saw: c.Evidence.Saw, Errno: c.Evidence.Errno,
+	}
 }

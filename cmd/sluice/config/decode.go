@@ -277,7 +277,7 @@ func required(path string) bool {
 // shortCheck says how a check is written that is a word and not a mapping.
 func shortCheck(n *node) string {
 	wrong, typ := wrongKind(n, mapping).Error(), strings.ToLower(n.text)
-	types := supported("check.type", checkTypes)
+	types := checkTypes
 	switch typ {
 	case "off", "no", "false", "disabled":
 		typ = "none"

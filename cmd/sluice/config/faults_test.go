@@ -120,7 +120,7 @@ f:1:47: sessions: "error" is not known; allowed: all, errors, off (did you mean 
 f:3:55: balance: "leastconn" is not known; allowed: round-robin, least-conn, p2c, random, source-hash, maglev, first (did you mean "least-conn"?)
 f:3:75: on_down: "klose" is not known; allowed: keep, close (did you mean "close"?)
 f:3:105: send: "V1" is not known; allowed: none, v1, v2 (did you mean "v1"?)
-f:3:124: type: "htp" is not known; allowed: tcp, http, none (did you mean "http"?)`},
+f:3:124: type: "htp" is not known; allowed: tcp, http, redis, postgres, mysql, send-expect, none (did you mean "http"?)`},
 	{"names", "services:\n  - {name: a/b, listen: ':1', backends: [{address: b:1, name: 'x y'}, {address: 'unix:/x y'}, {address: c:1, name: ''}]}\n  - {name: -x, listen: ':2', backends: [{address: b:1, name: ..}]}\n  - {name: \"a\\u200b\", listen: ':3', backends: [b:1]}\n", `
 f:2:12: name: "a/b" has a /, which stands between service and backend in commands
 f:2:63: name: "x y" has spaces or characters that do not print; allowed: letters, digits and signs
@@ -190,26 +190,22 @@ f:3:76: ca: "testdata" is not a regular file`},
 f:1:73: failures: -1 is out of range; allowed: 0 or more
 f:1:84: eject: 1m1s is too long; allowed: 0s to 1m`},
 	{"later checks", "services:\n  - " + one + "check: {type: redis, role: primary, conflict: x, port: -1}}\n  - {name: b, listen: ':2', backends: [b:1], check: {type: send-expect, send: '\\q', regexp: '(', expect: x}}\n", `
-f:2:60: type: "redis" is not supported yet; allowed: tcp, http, none
 f:2:73: role: "primary" is not known; allowed: any, master, replica
 f:2:92: conflict: "x" is not known; allowed: keep, none, first
 f:2:101: port: -1 is out of range; allowed: 0 to 65535
-f:3:60: type: "send-expect" is not supported yet; allowed: tcp, http, none
 f:3:79: send: "\\q" is not a text with Go's escapes, like PING\r\n
 f:3:93: regexp: "(" is not a regular expression of Go`},
 	{"admin", "admin: {listen: x, token: secret}\nstate_dir: /var/lib/sluice\nservices: [" + one + "}]\n", `
 f:1:8: admin: not supported yet; leave it out
 f:1:17: listen: "x" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
-f:1:27: token: a token does not stand in the file; write env:NAME or file:PATH
-f:2:12: state_dir: not supported yet; leave it out or write ""`},
+f:1:27: token: a token does not stand in the file; write env:NAME or file:PATH`},
 	{"defaults once", "services:\n  - {name: a, listen: ':1', backends: [b:1]}\n  - {name: b, listen: ':2', backends: [b:1]}\ndefaults: {name: x, balanse: first, balance: rr, check: {fall: 0, path: /}, allow: [x], slow_start: 1s}\n", `
 f:4:12: name cannot have a default; write it in every service
 f:4:21: unknown key "balanse"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
 f:4:46: balance: "rr" is not known; allowed: round-robin, least-conn, p2c, random, source-hash, maglev, first
 f:4:64: fall: 0 is out of range; allowed: 1 or more
 f:4:73: path: not for type tcp; it is for type http
-f:4:85: allow: "x" is not a CIDR; write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1
-f:4:101: slow_start: not supported yet; leave it out or write 0s`},
+f:4:85: allow: "x" is not a CIDR; write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1`},
 }
 
 func TestFaultsHaveTheirPath(t *testing.T) {

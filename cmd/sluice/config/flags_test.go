@@ -61,11 +61,9 @@ BACKEND: "b:1" is the address of two backends; write it once
 BACKEND: the address cannot be the backend's name too; give it a name in a file
 --balance: "rr" is not known; allowed: round-robin, least-conn, p2c, random, source-hash, maglev, first
 --send-proxy: "3" is not known; allowed: none, v1, v2
---check: "htpp" is not known; allowed: tcp, http, none (did you mean "http"?)
+--check: "htpp" is not known; allowed: tcp, http, redis, postgres, mysql, send-expect, none (did you mean "http"?)
 --admin: not supported yet; leave it out
 --listen: "fd:a" is not supported yet; write host:port or unix:/PATH`},
-		{"later check", Flags{Listen: []string{":1"}, Backends: []string{"b:1"}, Check: "redis"},
-			`--check: "redis" is not supported yet; allowed: tcp, http, none`},
 		{"overlap and loop", Flags{Listen: []string{":1", "127.0.0.1:1", ":0", ":0"}, Backends: []string{"localhost:1", "b:1"}},
 			`--listen: "127.0.0.1:1" is taken by ":1", which takes every IPv6 and IPv4 address; use another port, or only one of them
 BACKEND: "localhost:1" is this service itself, which listens on ":1"; it would connect to itself in a loop`},

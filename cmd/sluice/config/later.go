@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -18,27 +17,9 @@ type later struct {
 func notYet() []later {
 	return []later{
 		{key: "admin"},
-		{key: "state_dir"},
 		{key: "listen", value: fdPrefix},
-		{key: "connect.hedge_after"},
-		{key: "connect.hold"},
-		{key: "connect.replay"},
-		{key: "check.type", value: "redis"},
-		{key: "check.type", value: "postgres"},
-		{key: "check.type", value: "mysql"},
-		{key: "check.type", value: "send-expect"},
-		{key: "on_down"},
-		{key: "close_over"},
-		{key: "slow_start"},
 		{key: "limits.rate_per_source"},
 	}
-}
-
-// supported returns words without those that are refused as values of key.
-func supported(key string, words []string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(word string) bool {
-		return slices.Contains(notYet(), later{key, word})
-	})
 }
 
 // later reports what is used of notYet.
@@ -59,29 +40,21 @@ func (v *validator) laterIn(path string, b, standard block, table []later) {
 		switch {
 		case value == nil: // of another block
 		case l.value != "":
-			v.laterValues(join(path, l.key), value, l.value)
+			v.laterValues(join(path, l.key), value.(*oneOrMore), l.value)
 		case !reflect.DeepEqual(value, usual):
 			v.fault(join(path, l.key), "not supported yet; leave it out%s", orWrite(usual))
 		}
 	}
 }
 
-func (v *validator) laterValues(path string, value any, prefix string) {
-	switch value := value.(type) {
-	case *string:
-		if strings.HasPrefix(*value, prefix) {
-			v.fault(path, "%s is not supported yet; allowed: %s", quote(*value),
-				strings.Join(supported("check.type", checkTypes), ", "))
+func (v *validator) laterValues(path string, value *oneOrMore, prefix string) {
+	for i, s := range *value {
+		at := index(path, i)
+		if !v.source.given(at) {
+			at = path
 		}
-	case *oneOrMore:
-		for i, s := range *value {
-			at := index(path, i)
-			if !v.source.given(at) {
-				at = path
-			}
-			if strings.HasPrefix(s, prefix) {
-				v.fault(at, "%s is not supported yet; write host:port or unix:/PATH", quote(s))
-			}
+		if strings.HasPrefix(s, prefix) {
+			v.fault(at, "%s is not supported yet; write host:port or unix:/PATH", quote(s))
 		}
 	}
 }

@@ -116,10 +116,10 @@ f:3:53: check: must be a mapping, not the text "http"; write {type: http}
 f:4:53: check: must be a mapping, not the text "none"; write {type: none}
 f:5:53: check: must be a mapping, not true or false; write {type: none}
 f:6:53: check: must be a mapping, not true or false; write {type: tcp}
-f:7:53: check: must be a mapping, not the text "htp"; write {type: TYPE} with one of tcp, http, none (did you mean "http"?)
-f:8:53: check: must be a mapping, not the text "/health"; write {type: TYPE} with one of tcp, http, none
+f:7:53: check: must be a mapping, not the text "htp"; write {type: TYPE} with one of tcp, http, redis, postgres, mysql, send-expect, none (did you mean "http"?)
+f:8:53: check: must be a mapping, not the text "/health"; write {type: TYPE} with one of tcp, http, redis, postgres, mysql, send-expect, none
 f:9:53: check: must be a mapping, not a number
-f:10:53: check: must be a mapping, not the text "redis"; write {type: TYPE} with one of tcp, http, none`},
+f:10:53: check: must be a mapping, not the text "redis"; write {type: redis}`},
 	{"services is a mapping", "services:\n  web:\n    listen: ':1'\n", `f:2:3: services: must be a list, not a mapping; start each service with "- name: …"`},
 	{"backends is a mapping", "services:\n  - name: a\n    listen: ':1'\n    backends:\n      address: b:1\n", `f:5:7: backends: must be a list, not a mapping; start each backend with "- "`},
 	{"required without a value", "admin: {listen: }\nservices:\n  - name:\n    listen:\n    backends:\n  - name: b\n    listen: ':2'\n    backends:\n      - name:\n        address:\n", `

@@ -71,7 +71,7 @@ type Timeouts struct {
 
 // Check is the active probe of a service's backends. Keys that the type does not have are zero.
 type Check struct {
-	Type              string        // tcp, http, none; later redis, postgres, mysql, send-expect
+	Type              string        // tcp, http, redis, postgres, mysql, send-expect, none
 	Interval, Timeout time.Duration // above 0
 	Rise, Fall        int           // at least 1
 	Port              int           // 0 = the backend's own

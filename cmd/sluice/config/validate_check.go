@@ -11,7 +11,6 @@ import (
 	"os"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -26,7 +25,7 @@ const leastInterval = time.Millisecond
 
 func (v *validator) check(path string, c *Check) {
 	if !slices.Contains(checkTypes, c.Type) {
-		words := supported("check.type", checkTypes)
+		words := checkTypes
 		v.fault(join(path, "type"), "%s is not known; allowed: %s%s", quote(c.Type), strings.Join(words, ", "),
 			didYouMean(c.Type, checkTypes))
 		return
@@ -118,16 +117,36 @@ func (v *validator) checkLogin(path string, c *Check) {
 	}
 	v.oneOf(join(path, "role"), c.Role, roles)
 	v.oneOf(join(path, "conflict"), c.Conflict, []string{"keep", "none", "first"})
+	if c.Role != roles[1] && v.source.given(join(path, "conflict")) {
+		v.fault(join(path, "conflict"), "is for checks that ask for the one that takes writes; write role: %s too, or leave it out", roles[1])
+	}
+	switch {
+	case c.Type == "redis" && c.User != "" && c.Password == "":
+		v.fault(join(path, "user"), "has no password; set password too")
+	case c.Type == "redis" || c.User != "":
+		return
+	case c.Role != "any":
+		v.fault(join(path, "role"), "needs a user to log in as; set user")
+	case c.Password != "":
+		v.fault(join(path, "password"), "needs a user to log in as; set user")
+	case c.Database != "":
+		v.fault(join(path, "database"), "needs a user to log in as; set user")
+	case c.TLS != nil && c.Type == "mysql":
+		v.fault(join(path, "tls"), "needs a user to log in as: MySQL begins TLS with the login; set user")
+	}
 }
 
 func (v *validator) checkText(path string, c *Check) {
 	for _, k := range []struct{ name, value string }{{"send", c.Send}, {"expect", c.Expect}} {
-		if _, err := strconv.Unquote(`"` + strings.ReplaceAll(k.value, `"`, `\"`) + `"`); err != nil {
+		if _, err := Unescape(k.value); err != nil {
 			v.fault(join(path, k.name), `%s is not a text with Go's escapes, like PING\r\n`, quote(k.value))
 		}
 	}
 	if _, err := syntax.Parse(c.Regexp, syntax.Perl); err != nil {
 		v.fault(join(path, "regexp"), "%s is not a regular expression of Go", quote(c.Regexp))
+	}
+	if c.Send == "" && c.Expect == "" && c.Regexp == "" {
+		v.fault(join(path, "type"), "send-expect does nothing without one of send, expect and regexp")
 	}
 	if c.Expect != "" && c.Regexp != "" {
 		v.fault(join(path, "regexp"), "cannot stand beside expect; write one of them")

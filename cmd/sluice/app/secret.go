@@ -1,0 +1,37 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// maxSecret is more than any password has, in bytes.
+const maxSecret = 4 << 10
+
+// secret returns what a text of the file stands for: itself, or with env:NAME an
+// environment variable, or with file:PATH the first line of a file.
+func secret(text string) (string, error) {
+	if name, ok := strings.CutPrefix(text, "env:"); ok {
+		value, set := os.LookupEnv(name)
+		if !set {
+			return "", fmt.Errorf("environment variable %s is not set", name)
+		}
+		return value, nil
+	}
+	path, ok := strings.CutPrefix(text, "file:")
+	if !ok {
+		return text, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	line = strings.TrimSuffix(line, "\r")
+	if line == "" || len(line) > maxSecret {
+		return "", fmt.Errorf("%s: %w", path, errors.New("its first line is empty, or too long for a password"))
+	}
+	return line, nil
+}

@@ -1,0 +1,18 @@
+package config
+
+import "testing"
+
+func TestEscapesAreGosAndQuotesAreNone(t *testing.T) {
+	for text, want := range map[string]string{
+		``: "", `PING\r\n`: "PING\r\n", `\x00\xff`: "\x00\xff", `"it's"`: `"it's"`, `é\u00e9\\`: `éé\`,
+	} {
+		if got, err := Unescape(text); err != nil || got != want {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{`\`, `\q`, `\x1`, `\"`} {
+		if got, err := Unescape(text); err == nil {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
