@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/health/history"
 	"github.com/sluicelb/sluice/l4"
 	"github.com/sluicelb/sluice/l4/relay"
 )
@@ -22,6 +23,7 @@ type App struct {
 	file     config.File
 	log      *slog.Logger
 	engine   relay.Engine
+	history  *history.History
 	services []*service
 	serving  sync.WaitGroup
 }
@@ -38,9 +40,10 @@ func New(file config.File, engine Engine, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{file: file, log: log, engine: driver}
+	a := &App{file: file, log: log, engine: driver, history: history.New(history.Config{Dir: file.StateDir, Log: log})}
 	if err := a.assemble(limits.descriptors); err != nil {
 		driver.Close()
+		a.history.Close()
 		return nil, err
 	}
 	return a, nil
@@ -49,7 +52,7 @@ func New(file config.File, engine Engine, log *slog.Logger) (*App, error) {
 // assemble makes the services.
 func (a *App) assemble(d *l4.Descriptors) error {
 	for _, c := range a.file.Services {
-		s, err := newService(c, a.file.Log.Sessions, a.engine, d, a.log)
+		s, err := a.newService(c, d)
 		if err != nil {
 			return err
 		}
@@ -67,6 +70,7 @@ func (a *App) Start(ctx context.Context) error {
 				s.unbind()
 			}
 			a.engine.Close()
+			a.history.Close()
 			return err
 		}
 	}
@@ -112,6 +116,7 @@ func (a *App) Drain(ctx context.Context) (forced int) {
 	for _, s := range a.services {
 		s.monitor.Close()
 	}
+	a.history.Close()
 	return forced
 }
 

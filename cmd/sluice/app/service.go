@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicelb/sluice/cmd/sluice/config"
 	"github.com/sluicelb/sluice/health"
+	"github.com/sluicelb/sluice/health/history"
 	"github.com/sluicelb/sluice/l4"
 	"github.com/sluicelb/sluice/l4/relay"
 )
@@ -22,10 +23,12 @@ type service struct {
 	listeners []net.Listener
 }
 
-func newService(c config.Service, sessions string, engine relay.Engine, d *l4.Descriptors, log *slog.Logger) (*service, error) {
+func (a *App) newService(c config.Service, d *l4.Descriptors) (*service, error) {
 	s := &service{cfg: c}
+	cfg := l4Config(c, a.file.Log.Sessions, a.engine, d, a.log)
+	cfg.Transition = a.remember
 	var err error
-	if s.l4, err = l4.New(l4Config(c, sessions, engine, d, log)); err != nil {
+	if s.l4, err = l4.New(cfg); err != nil {
 		return nil, err
 	}
 	backends := make([]l4.BackendConfig, len(c.Backends))
@@ -130,3 +133,15 @@ func causeOf(c health.Cause) l4.Cause {
 		Step: c.Evidence.Step, Saw: c.Evidence.Saw, Errno: c.Evidence.Errno,
 	}
 }
+
+// remember keeps a transition with its evidence.
+func (a *App) remember(t l4.Transition) {
+	a.history.Add(history.Entry{
+		Time: t.Time, Service: t.Service, Backend: t.Backend, Address: t.Address, Source: t.Source, From: t.From, To: t.To,
+		Reason: t.Reason, Step: t.Step, Saw: t.Saw, Errno: t.Errno, Took: t.Took, Streak: t.Streak, Who: t.Who,
+		Sessions: t.Sessions, Usable: t.Usable, Total: t.Total,
+	})
+}
+
+// History returns what is kept of a backend's transitions, the oldest first.
+func (a *App) History(service, backend string) []history.Entry { return a.history.Of(service, backend) }
