@@ -51,7 +51,9 @@ func (sess *Session) firstFlight() relay.End {
 	defer f.stop()
 	for {
 		f.sent = 0
+		f.fly(true)
 		a := f.exchange()
+		f.fly(false)
 		switch {
 		case sess.wasKilled():
 			return relay.End{Who: relay.Sluice, Why: relay.Internal} // its end is the kill's
@@ -64,6 +66,30 @@ func (sess *Session) firstFlight() relay.End {
 			return e
 		}
 	}
+}
+
+// divert ends the connection to the backend of a session in its first flight, as if that
+// had ended it.
+func (sess *Session) divert() {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	if sess.flying && sess.relay.Backend != nil {
+		abort(sess.relay.Backend)
+	}
+}
+
+// diverted tells whether divert would.
+func (sess *Session) diverted() bool {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.flying
+}
+
+// fly says whether the session is in its first flight.
+func (sess *Session) fly(flying bool) {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	sess.flying = flying
 }
 
 // exchange tells the backend what the client says, until the backend has answered or

@@ -12,10 +12,26 @@ import (
 
 // withdrawn hears that b may serve no session any more. With the pool's mutex held.
 func (s *Service) withdrawn(b *Backend) {
-	if s.cfg.OnDown != OnDownClose {
-		return
+	s.closings.Go(func() {
+		if s.cfg.Connect.Replay > 0 {
+			s.divertAll(b)
+		}
+		if s.cfg.OnDown == OnDownClose {
+			s.closeAll(b)
+		}
+	})
+}
+
+// divertAll has the sessions go on with another backend that have not heard a byte of b
+// yet, and have kept what they said.
+func (s *Service) divertAll(b *Backend) {
+	for _, h := range s.sessionsOf(b) {
+		s.mu.Lock()
+		if h.still(b) {
+			h.sess.divert()
+		}
+		s.mu.Unlock()
 	}
-	s.closings.Go(func() { s.closeAll(b) })
 }
 
 // closeAll resets the sessions that b has, the oldest first, spread over the time that is
@@ -58,6 +74,11 @@ type holding struct {
 	start time.Duration
 }
 
+// still tells whether it is the same session, and b's. With the service's mutex held.
+func (h holding) still(b *Backend) bool {
+	return h.sess.listed && h.sess.start == h.start && h.sess.serving.Load() == b
+}
+
 // sessionsOf returns the sessions that b has accepted, the oldest first.
 func (s *Service) sessionsOf(b *Backend) (all []holding) {
 	s.mu.Lock()
@@ -76,7 +97,10 @@ func (s *Service) sessionsOf(b *Backend) (all []holding) {
 func (s *Service) closeOne(h holding, b *Backend) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !h.sess.listed || h.sess.start != h.start || h.sess.serving.Load() != b {
+	if !h.still(b) {
+		return false
+	}
+	if h.sess.diverted() {
 		return false
 	}
 	return h.sess.kill(relay.End{Who: relay.Sluice, Why: relay.BackendDown})

@@ -167,7 +167,7 @@ func TestIdleTimeCountsBeforeTheFirstByteToo(t *testing.T) {
 	r.awaitEnded(relay.Idle, 1)
 }
 
-func TestASessionWaitingForTheFirstByteIsClosedWithItsBackend(t *testing.T) {
+func TestASessionWaitingForTheFirstByteEndsWithTheLastBackend(t *testing.T) {
 	cfg := replaying(100)
 	cfg.OnDown = OnDownClose
 	r := serve(t, cfg, backend(t, mute).config("b1"))
@@ -176,7 +176,7 @@ func TestASessionWaitingForTheFirstByteIsClosedWithItsBackend(t *testing.T) {
 	r.awaitConnected(1)
 	r.Pool().SetHealth(r.backends[0], Down, byProbe)
 	expectReset(t, c)
-	r.awaitEnded(relay.BackendDown, 1)
+	r.awaitEnded(relay.ConnectFailed, 1)
 }
 
 // The first words wait for the backend that comes back.
@@ -191,4 +191,22 @@ func TestReplayAndHoldOutlastARestart(t *testing.T) {
 	f.stop()
 	backendOn(t, "tcp", f.address, echo)
 	expectRead(t, c, "hello")
+}
+
+// A backend that is frozen accepts, and never answers: when its probes notice, its clients
+// go on elsewhere, whatever on_down says of sessions.
+func TestAFirstFlightIsDivertedFromABackendThatGoesDown(t *testing.T) {
+	for _, onDown := range []OnDown{OnDownKeep, OnDownClose} {
+		cfg := replaying(100)
+		cfg.OnDown = onDown
+		r := serve(t, cfg, backend(t, mute).config("frozen"), backend(t, echo).config("b2"))
+		c := r.connect()
+		send(t, c, "hello")
+		r.awaitConnected(1)
+		r.Pool().SetHealth(r.backends[0], Down, byProbe)
+		expectRead(t, c, "hello")
+		if b := r.Backends(); b[1].Replays != 1 {
+			t.Errorf("%s: %+v", onDown, b)
+		}
+	}
 }

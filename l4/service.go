@@ -65,7 +65,7 @@ func New(cfg Config) (*Service, error) {
 	s.room.most = cfg.MaxHeld
 	s.pool = newPool(poolConfig{
 		service: cfg.Name, balance: cfg.Balance, log: cfg.Log,
-		strict:    cfg.OnDown == OnDownClose || cfg.Conflict != "",
+		strict:    cfg.OnDown == OnDownClose || cfg.Conflict != "" || cfg.Connect.Replay > 0,
 		withdrawn: s.withdrawn, transition: cfg.Transition, free: s.room.signal,
 	}, cfg.Conflict, cfg.SlowStart)
 	s.ctx, s.cancel = context.WithCancel(context.Background())

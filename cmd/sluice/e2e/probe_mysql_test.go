@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/go-sql-driver/mysql" // the driver of parts.OpenSQL
+
 	"github.com/sluicelb/sluice/cmd/sluice/e2e/parts"
 	"github.com/sluicelb/sluice/health"
 	"github.com/sluicelb/sluice/health/probe/mysql"

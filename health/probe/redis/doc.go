@@ -4,7 +4,7 @@
 // It does not read or write keys, select a database, or ask a sentinel or a cluster who is
 // the master: a probe asks the backend itself. A password needs no more rights than
 //
-//	ACL SETUSER probe on >SECRET +ping +role +quit
+//	ACL SETUSER probe on >SECRET +ping +role
 //
 // # Design
 //
@@ -13,7 +13,8 @@
 // for pools: it dials again by itself, negotiates, names itself, and works in the
 // background, all of which a probe promises not to do. Replies are read from a bounded
 // connection, nested ones to a bounded depth, and nothing is made room for that has not
-// come. QUIT asks the server for the goodbye, so that it does not log a lost client.
+// come. The end of stream is goodbye enough: Redis logs nothing of it, and a QUIT would be a
+// right more.
 //
 // An error reply is never a pass: its code is named, with what an operator may do.
 package redis

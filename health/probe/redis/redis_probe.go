@@ -55,20 +55,16 @@ func New(e health.Endpoint, c Config) (health.Prober, error) {
 func (p prober) Probe(ctx context.Context) error {
 	return p.endpoint.Exchange(ctx, "redis tls", p.cfg.TLS, func(conn net.Conn) error {
 		conn = health.Bounded(conn, maxAnswer)
-		t := talk{ctx, conn, bufio.NewReader(conn)}
-		if err := t.probe(p.cfg); err != nil {
-			return err
-		}
-		t.command("redis quit", "QUIT") // the verdict stands, whatever comes of it
-		return nil
+		return talk{ctx, conn, bufio.NewReader(conn), p.cfg.Password}.probe(p.cfg)
 	})
 }
 
 // talk is a probe's conversation.
 type talk struct {
-	ctx  context.Context
-	conn net.Conn
-	r    *bufio.Reader
+	ctx    context.Context
+	conn   net.Conn
+	r      *bufio.Reader
+	secret string // some servers repeat in an error what they were sent
 }
 
 func (t talk) probe(c Config) error {
@@ -144,6 +140,9 @@ func (t talk) command(step string, words ...string) (reply, error) {
 	case err != nil:
 		return reply{}, health.Fail(t.ctx, step, err)
 	case r.kind == '-':
+		if t.secret != "" {
+			r.text = strings.ReplaceAll(r.text, t.secret, "***")
+		}
 		return reply{}, &health.Failure{Step: step, Err: errors.New(meaning(r.text)), Saw: "-" + r.text}
 	}
 	return r, nil
@@ -167,7 +166,7 @@ var meanings = []struct{ code, means string }{
 	{"MASTERDOWN", "a replica without its master, which may serve nothing"},
 	{"NOAUTH", "it wants a password: set check.password"},
 	{"WRONGPASS", "check.user or check.password is wrong"},
-	{"NOPERM", "the probe's user may not do that: ACL SETUSER ... +ping +role +quit"},
+	{"NOPERM", "the probe's user may not do that: ACL SETUSER ... +ping +role"},
 	{"DENIED", "protected mode: it answers to this machine only, or not to this address"},
 	{"BUSY", "a script runs and blocks it"},
 	{"MISCONF", "it cannot save, and so takes no writes"},

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	_ "github.com/go-sql-driver/mysql" // the driver of SQL
 )
 
 // MariaDB is a running MariaDB with a fresh data directory. The user root has no password on its socket.
@@ -81,7 +79,7 @@ func mariadbUser(t testing.TB, dir string) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
-// SQL connects as root over the socket.
+// SQL connects as root over the socket. The test imports the driver.
 func (m *MariaDB) SQL(t testing.TB) *sql.DB {
 	t.Helper()
 	return OpenSQL(t, "root@unix("+m.Socket+")/")
