@@ -92,6 +92,11 @@ func DialRESP(t testing.TB, addr string) *RESP {
 	t.Helper()
 	c := Dial(t, addr)
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return NewRESP(c)
+}
+
+// NewRESP speaks the protocol over a connection.
+func NewRESP(c net.Conn) *RESP {
 	return &RESP{Conn: c, r: bufio.NewReaderSize(c, 64<<10), w: bufio.NewWriterSize(c, 64<<10)}
 }
 
