@@ -39,9 +39,8 @@ func resetAtOnce(c net.Conn) { parts.Reset(c) }
 // arrivals is clients that come at a fixed rate, whatever becomes of those before: each connects, asks one line, and is
 // served if it gets that back and the end of stream after its own.
 type arrivals struct {
-	addr   string
-	rate   int // a second
-	begins time.Time
+	addr string
+	rate int // a second
 
 	failed  atomic.Int64
 	wg      sync.WaitGroup

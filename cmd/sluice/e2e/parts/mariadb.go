@@ -5,11 +5,8 @@ package parts
 import (
 	"database/sql"
 	"net"
-	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,22 +58,10 @@ func (m *MariaDB) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// mariadbUser hands dir to an ordinary user: the server does not like to run as root. It is nil if the tests do not.
+// mariadbUser hands dir to an ordinary user, see becomes.
 func mariadbUser(t testing.TB, dir string) *syscall.SysProcAttr {
 	t.Helper()
-	if os.Getuid() != 0 {
-		return nil
-	}
-	u, err := user.Lookup("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
-	uid, _ := strconv.Atoi(u.Uid)
-	gid, _ := strconv.Atoi(u.Gid)
-	if err := os.Chown(dir, uid, gid); err != nil {
-		t.Fatal(err)
-	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return becomes(t, "nobody", dir)
 }
 
 // SQL connects as root over the socket. The test imports the driver.

@@ -117,16 +117,22 @@ func (pg *Postgres) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// postgresUser hands dir to the user postgres and returns how to become it: the servers refuse to run as root.
-// It is nil if the tests do not run as root.
+// postgresUser hands dir to the user postgres, see becomes.
 func postgresUser(t testing.TB, dir string) *syscall.SysProcAttr {
+	t.Helper()
+	return becomes(t, "postgres", dir)
+}
+
+// becomes hands dir to a user and returns how to become it: the servers do not run as root. It is nil if the tests do
+// not either.
+func becomes(t testing.TB, name, dir string) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return nil
 	}
-	u, err := user.Lookup("postgres")
+	u, err := user.Lookup(name)
 	if err != nil {
-		t.Fatalf("no user postgres to run PostgreSQL as (apt-get install postgresql): %v", err)
+		t.Fatalf("no user %s to run a server as (it comes with its Debian package): %v", name, err)
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
