@@ -48,7 +48,7 @@ func TestTransitionsAreKeptWithTheirEvidence(t *testing.T) {
 		t.Errorf("%+v", down)
 	}
 	r.Kill()
-	s.Kill()
+	s.Crash()
 	s = run(t, yaml)
 	s.Log.Await(t, parts.Patience, 1, parts.Match{Msg: "backend down"})
 	parts.Eventually(t, parts.Patience, "the next one to be on disk", func() bool { return len(transitions(t, dir)) == 3 })

@@ -123,6 +123,12 @@ func (s *Sluice) DropLog() {
 	<-s.logDone
 }
 
+// Crash ends sluice by SIGKILL.
+func (s *Sluice) Crash() {
+	s.stopped = true
+	s.Kill()
+}
+
 // finish runs at the end of the test.
 func (s *Sluice) finish(t testing.TB) {
 	if !s.stopped {
