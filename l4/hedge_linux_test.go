@@ -13,7 +13,8 @@ func hedgeAfter(d time.Duration) ConnectConfig {
 }
 
 func TestASilentBackendCostsNoMoreThanTheHedge(t *testing.T) {
-	r := serve(t, Config{Connect: hedgeAfter(30 * time.Millisecond)}, append(echoes(t, 2), blackhole(t, "hole"))...)
+	d := NewDescriptors(100, 0)
+	r := serve(t, Config{Connect: hedgeAfter(30 * time.Millisecond), Descriptors: d}, append(echoes(t, 2), blackhole(t, "hole"))...)
 	heard := observe(r.backends[2])
 	const clients = 12
 	for range clients {
@@ -91,4 +92,19 @@ func TestAServiceEndsWhileItsDialsAreHedged(t *testing.T) {
 	eventually(t, "both to be dialled", func() bool { return r.Backends()[0].Sessions == 1 && r.Backends()[1].Sessions == 1 })
 	within(t, "Close to return", r.Close)
 	expectReset(t, c)
+}
+
+// Without a descriptor to spare nobody is hedged, and nobody is worse off.
+func TestAtTheDescriptorLimitNobodyIsHedged(t *testing.T) {
+	hole, open := blackholeUntil(t, "slow")
+	r := serve(t, Config{Balance: picker.First, Connect: hedgeAfter(10 * time.Millisecond), Descriptors: NewDescriptors(perSession, 0)},
+		hole, backend(t, echo).config("other"))
+	c := r.connect()
+	eventually(t, "the dial to be under way", func() bool { return r.Backends()[0].Sessions == 1 })
+	open()
+	r.awaitRelayed(1)
+	if s := r.Backends(); s[0].Total != 1 || s[1].Total != 0 {
+		t.Errorf("%+v", s)
+	}
+	c.Close()
 }

@@ -292,3 +292,33 @@ func TestTheNextTierServesWhenTheFirstIsFullOrTried(t *testing.T) {
 		t.Errorf("chose %v, want %v", got, want)
 	}
 }
+
+// C78: sessions are not moved because there is a better place for them now.
+func TestSessionsStayWhereTheyAre(t *testing.T) {
+	r := serve(t, Config{Balance: picker.LeastConn}, greeters(t, 2)...)
+	r.Pool().SetHealth(r.backends[1], Down, byProbe)
+	var clients []relay.Conn
+	for range 10 {
+		c := r.connect()
+		expectRead(t, c, "1")
+		clients = append(clients, c)
+	}
+	r.Pool().SetHealth(r.backends[1], Up, byProbe)
+	more, err := r.Pool().Add(greeters(t, 3)[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Pool().SetHealth(more[0], Up, byProbe)
+	for range 4 {
+		c := r.connect()
+		if got := read(t, c, 1); got == "1" {
+			t.Error("a new session went where there are ten")
+		}
+	}
+	if b := r.Backends(); b[0].Sessions != 10 || b[0].Total != 10 {
+		t.Errorf("%+v", b[0])
+	}
+	for _, c := range clients {
+		c.Close()
+	}
+}

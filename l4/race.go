@@ -19,6 +19,7 @@ type race struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dials   []*Backend // under way
+	extra   bool       // a descriptor is reserved beside those that each session has
 	arrived chan arrival
 	hedge   *time.Timer
 }
@@ -33,7 +34,7 @@ type arrival struct {
 
 // race dials until a backend has accepted, or none is left.
 func (sess *Session) race() relay.End {
-	r := race{Session: sess, arrived: make(chan arrival, inFlight)}
+	r := &race{Session: sess, arrived: make(chan arrival, inFlight)}
 	r.ctx, r.cancel = context.WithCancel(sess.svc.ctx)
 	defer r.end()
 	r.hedge = time.NewTimer(0)
@@ -82,8 +83,21 @@ func (r *race) dialNext() relay.End {
 
 // another dials one more backend, if there is one, since the others are silent.
 func (r *race) another() {
-	if len(r.dials) < inFlight && r.dialNext().Why == relay.Running {
+	if len(r.dials) == inFlight || r.extra || !r.svc.cfg.Descriptors.take(1) {
+		return
+	}
+	r.extra = true
+	if r.dialNext().Why == relay.Running {
 		r.trouble().hedged++
+	} else {
+		r.giveExtra()
+	}
+}
+
+func (r *race) giveExtra() {
+	if r.extra {
+		r.extra = false
+		r.svc.cfg.Descriptors.give(1)
 	}
 }
 
@@ -117,6 +131,7 @@ func (r *race) arrives(a arrival) (done bool, e relay.End) {
 	if e := r.lost(a.b, a.began, err, relay.Dead(r.relay.Client)); e.Why != relay.Running {
 		return true, e
 	}
+	r.giveExtra()
 	if len(r.dials) > 0 {
 		r.awaitHedge() // the other one has been silent for a while
 		return false, relay.End{}
@@ -130,15 +145,20 @@ func (r *race) arrives(a arrival) (done bool, e relay.End) {
 func (r *race) end() {
 	r.hedge.Stop()
 	r.cancel()
-	for range r.dials {
-		r.svc.running.Go(func() {
+	if len(r.dials) == 0 {
+		r.giveExtra()
+		return
+	}
+	r.svc.running.Go(func() {
+		for range r.dials {
 			a := <-r.arrived
 			if a.err == nil {
 				abort(a.conn)
 			}
 			r.svc.giveBack(a.b)
-		})
-	}
+		}
+		r.giveExtra()
+	})
 }
 
 // attach gives the session its backend's connection, unless it was killed meanwhile.
