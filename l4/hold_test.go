@@ -14,7 +14,7 @@ func holdFor(d time.Duration) ConnectConfig { return ConnectConfig{Hold: d} }
 // awaitHeld waits until n clients wait for a backend.
 func (r *rig) awaitHeld(n int32) {
 	r.t.Helper()
-	eventually(r.t, "clients to wait", func() bool { return r.room.n.Load() == n })
+	eventually(r.t, "clients to wait", func() bool { return r.Stats().Held == int64(n) })
 }
 
 // each has n clients echo at one time, and returns how many did.

@@ -6,9 +6,10 @@ import (
 	"github.com/sluicelb/sluice/l4/relay"
 )
 
-// Stats are a service's counters at one instant. None but Active ever falls.
+// Stats are a service's counters at one instant. None but Active and Held ever falls.
 type Stats struct {
 	Active int64            // sessions now
+	Held   int64            // of them those that wait for a backend
 	Ended  map[string]int64 // clients by how they ended, those turned away included; relay.Why's names
 }
 
@@ -32,7 +33,7 @@ type BackendStats struct {
 
 // Stats returns the service's counters.
 func (s *Service) Stats() Stats {
-	st := Stats{Active: s.active.Load(), Ended: make(map[string]int64)}
+	st := Stats{Active: s.active.Load(), Held: int64(s.room.n.Load()), Ended: make(map[string]int64)}
 	for _, why := range relay.Whys() {
 		if n := s.ended[why].Load(); n > 0 {
 			st.Ended[why.String()] = n

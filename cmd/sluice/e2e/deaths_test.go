@@ -33,6 +33,12 @@ func answer(c net.Conn) {
 	}
 }
 
+// slowly is answer by a server that needs a while for each client.
+func slowly(c net.Conn) {
+	parts.Pause(300 * time.Millisecond)
+	answer(c)
+}
+
 // resetAtOnce reads nothing and resets.
 func resetAtOnce(c net.Conn) { parts.Reset(c) }
 
@@ -55,7 +61,8 @@ func (c *arrivals) come(d time.Duration) (n int) {
 	defer tick.Stop()
 	for end := time.Now().Add(d); time.Now().Before(end); n++ {
 		due := <-tick.C
-		c.wg.Go(func() { c.one(due, n) })
+		client := n
+		c.wg.Go(func() { c.one(due, client) })
 	}
 	return n
 }
@@ -146,6 +153,9 @@ func TestEveryWayABackendCanDie(t *testing.T) {
 		{name: "SYNs dropped", keys: noCheck + "connect: {hedge_after: 50ms}", backends: 2, instead: func(t *testing.T) string { return parts.Blackhole(t) }},
 		{name: "reset after accept", keys: noCheck + "connect: {replay: 1024}", backends: 2, instead: func(t *testing.T) string {
 			return parts.StartPeer(t, "reset", "").Addr
+		}},
+		{name: "slow to accept", keys: noCheck + "balance: least-conn", backends: 2, instead: func(t *testing.T) string {
+			return parts.StartPeer(t, "slow", "").Addr
 		}},
 		{name: "flapping", keys: fastCheck + "connect: {replay: 1024}", backends: 3, fault: func(t *testing.T, p *parts.Peer) func() {
 			for range 3 {

@@ -25,7 +25,7 @@ func onEngines(t *testing.T, f func(t *testing.T, engine string)) {
 }
 
 // peers are the handlers of backends in processes of their own.
-var peers = map[string]func(net.Conn){"answer": answer, "reset": resetAtOnce, "echo": parts.Echo, "pour": func(c net.Conn) { _ = pour(c, nil) }, "pull": pull}
+var peers = map[string]func(net.Conn){"answer": answer, "reset": resetAtOnce, "slow": slowly, "echo": parts.Echo, "pour": func(c net.Conn) { _ = pour(c, nil) }, "pull": pull}
 
 // onEnginesInPrivate is onEngines with a network namespace for each, so that floods take no ports and no memory of
 // other tests. The buffers of its sockets are small: a stream that is stuck holds some 100 KB, not some megabytes. The
