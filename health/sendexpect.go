@@ -1,7 +1,6 @@
 package health
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,72 +9,120 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strconv"
 )
 
-// SendExpect is a conversation in steps. The zero value is none: it needs a step.
+// Step is one turn of a conversation: it sends, then reads until what it wants has come.
+// At least one field is set, and Expect and Regexp exclude each other.
+type Step struct {
+	// Send is sent first, as it is; "" sends nothing, for a server that speaks first.
+	Send string
+	// Expect passes once it stands anywhere in the answer, byte for byte. It is not tied to
+	// the beginning, since what matters often stands further in (role:master in the answer
+	// to INFO). "OK" is found in "NOT OK", too: where the place matters, Regexp has ^.
+	Expect string
+	// Regexp passes once it matches anywhere in the answer; the syntax is that of package
+	// regexp. It sees only what has come so far, which may end anywhere: what looks at the
+	// end of the text ($, \z, \b) can match half an answer, so "OK$" is found in the first
+	// two bytes of "OK, but no". Write the end of the line instead: "OK\r\n". For bytes that
+	// are no UTF-8 there is Expect.
+	Regexp string
+}
+
+// SendExpect is a conversation of one or more steps, in order; all must pass.
 type SendExpect struct {
 	Steps []Step
 	TLS   *tls.Config // nil is plain text; without a ServerName the endpoint's host is asked for
 }
 
-// Step is one turn of a conversation: what is sent, then what is waited for.
-type Step struct {
-	Send string // "" sends nothing: the backend speaks first
-	// Expect is a text that has to come, anywhere in what the step receives; Regexp, of
-	// Go's syntax, is what that has to match. At most one of them may be set. Without
-	// either the step passes once its Send is written. A regular expression is tried on
-	// what is there so far, so its $ matches where a segment happens to end: write the
-	// line's end into it.
-	Expect, Regexp string
-}
-
 const (
-	// stepBytes bounds what one step receives, patternBytes likewise where a regular
-	// expression is tried anew with every read.
-	stepBytes    = 64 << 10
-	patternBytes = 4 << 10
-
 	stepSendExpect = "send-expect"
+	sendExpectTLS  = "send-expect tls"
+
+	maxShown = 48       // of a wanted text and of an answer, in the error's text, as quoted
+	maxSaw   = 4 << 10  // of an answer, as evidence; a verdict keeps less
+	maxRecv  = 64 << 10 // of one step's answer
 )
 
-// sendExpect is a prober of compiled steps.
-type sendExpect struct {
-	endpoint Endpoint
-	tls      *tls.Config
-	steps    []Step
-	patterns []*regexp.Regexp // nil where a step has none
-}
-
-// NewSendExpect returns a prober that goes through the steps in order and passes after the
-// last. What a step receives beyond what it waits for is not seen by the next one. Errors
-// wrap [ErrConfig].
-func NewSendExpect(t Endpoint, s SendExpect) (Prober, error) {
-	p := &sendExpect{endpoint: t, tls: t.Secure(s.TLS), steps: slices.Clone(s.Steps)}
-	if len(p.steps) == 0 {
-		return nil, fmt.Errorf("%w: a conversation needs a step", ErrConfig)
+// NewSendExpect returns a prober that holds a conversation of its own with every probe.
+// Errors wrap [ErrConfig]: no step, an empty one, two expectations in one, a regular
+// expression that cannot be compiled or is content with nothing, an expectation longer
+// than 64 KB.
+//
+// The answer of a step that sends begins with what is read after sending: what came before
+// is forgotten, so that it cannot pass for an answer. A step that sends nothing goes on where
+// the match of the step before it ended, however the bytes were cut into segments. The
+// beginning of the answer, where ^ stands, is meant in that sense; what follows a match
+// but arrives late counts for the next step, so let a step match its answer to the end
+// where the next one is tied to the beginning.
+//
+// An answer fails if it has 64 KB and no match, or ends without one. One that is wrong but
+// neither fails at the deadline, as more might come. A step that expects nothing passes
+// when the kernel has taken what it sends, and so proves no more than [TCP].
+//
+// After the last step, or the first that fails, the connection ends in order. A protocol
+// with a farewell of its own needs it as the last step, or its server may log each
+// probe. Errors show what was wanted and what came, and never what was sent; a backend may
+// echo that, though.
+func NewSendExpect(e Endpoint, s SendExpect) (Prober, error) {
+	if len(s.Steps) == 0 {
+		return nil, fmt.Errorf("%w: send-expect without a step", ErrConfig)
 	}
-	for i, step := range p.steps {
-		var pattern *regexp.Regexp
-		switch {
-		case step == Step{}:
-			return nil, fmt.Errorf("%w: step %d does nothing: want something to send or to expect", ErrConfig, i+1)
-		case step.Expect != "" && step.Regexp != "":
-			return nil, fmt.Errorf("%w: step %d: want one of a text and a regular expression", ErrConfig, i+1)
-		case step.Regexp != "":
-			var err error
-			if pattern, err = regexp.Compile(step.Regexp); err != nil {
-				return nil, fmt.Errorf("%w: step %d: %w", ErrConfig, i+1, err)
-			}
+	p := &sendExpect{endpoint: e, tls: e.Secure(s.TLS)}
+	for i, step := range s.Steps {
+		name := stepSendExpect
+		if len(s.Steps) > 1 {
+			name = fmt.Sprintf("%s step %d", stepSendExpect, i+1)
 		}
-		p.patterns = append(p.patterns, pattern)
+		w, err := newWanted(step)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, name, err)
+		}
+		p.turns = append(p.turns, turn{name: name, send: []byte(step.Send), wanted: w})
 	}
 	return p, nil
 }
 
+// newWanted checks a step and compiles what it expects.
+func newWanted(s Step) (w wanted, err error) {
+	switch {
+	case s == Step{}:
+		return w, errors.New("nothing to send and nothing to expect")
+	case s.Expect != "" && s.Regexp != "":
+		return w, errors.New("a text and a regular expression, want one of them")
+	case len(s.Expect) > maxRecv:
+		return w, fmt.Errorf("expects %d bytes, want at most %d", len(s.Expect), maxRecv)
+	case s.Regexp == "":
+		return wanted{text: []byte(s.Expect)}, nil
+	}
+	if w.pattern, err = regexp.Compile(s.Regexp); err != nil {
+		return w, err
+	}
+	if w.pattern.MatchString("") {
+		return w, fmt.Errorf("the regular expression %#q matches no answer at all", s.Regexp)
+	}
+	return w, nil
+}
+
+type sendExpect struct {
+	endpoint Endpoint
+	turns    []turn
+	tls      *tls.Config
+}
+
+// turn is a step made ready.
+type turn struct {
+	name string
+	send []byte
+	wanted
+}
+
 func (p *sendExpect) Probe(ctx context.Context) error {
-	return p.endpoint.Exchange(ctx, stepSendExpect+" tls", p.tls, func(conn net.Conn) error {
-		for i := range p.steps {
-			if err := p.step(ctx, conn, i); err != nil {
+	return p.endpoint.Exchange(ctx, sendExpectTLS, p.tls, func(conn net.Conn) error {
+		var rest []byte
+		for _, t := range p.turns {
+			var err error
+			if rest, err = t.take(ctx, conn, rest); err != nil {
 				return err
 			}
 		}
@@ -83,72 +130,75 @@ func (p *sendExpect) Probe(ctx context.Context) error {
 	})
 }
 
-// step makes the turn of one step.
-func (p *sendExpect) step(ctx context.Context, conn net.Conn, i int) error {
-	s, name := p.steps[i], stepSendExpect
-	if len(p.steps) > 1 {
-		name = fmt.Sprintf("%s step %d", stepSendExpect, i+1)
-	}
-	if s.Send != "" {
-		if _, err := io.WriteString(conn, s.Send); err != nil {
-			return Fail(ctx, name, err)
+// take makes one step after one that left rest of its answer, and returns its own rest.
+func (t turn) take(ctx context.Context, conn net.Conn, rest []byte) ([]byte, error) {
+	if len(t.send) > 0 {
+		rest = nil
+		if _, err := conn.Write(t.send); err != nil {
+			return nil, &Failure{Step: t.name, Err: fmt.Errorf("sending: %w", plain(ctx, err))}
 		}
 	}
-	if s.Expect == "" && s.Regexp == "" {
-		return nil
+	if t.nothing() {
+		return rest, nil
 	}
-	got, err := p.await(conn, i)
-	if err == nil {
-		return nil
+	a := answer{wanted: t.wanted, data: rest}
+	if err := a.receive(conn); err != nil {
+		saw := string(a.data[:min(len(a.data), maxSaw)])
+		return nil, &Failure{Step: t.name, Err: t.missed(ctx, a.data, err), Saw: saw}
 	}
-	want := s.Expect
-	if s.Regexp != "" {
-		want = "/" + s.Regexp + "/"
-	}
-	if len(got) == 0 {
-		return Fail(ctx, name, err)
-	}
-	if !errors.Is(err, ErrTooLong) {
-		err = afterWords(plain(ctx, err))
-	}
-	return &Failure{Step: name, Err: fmt.Errorf("want %.60q, got %.60q, then %w", want, got, err), Saw: string(got)}
+	return a.data[a.end:], nil
 }
 
-// afterWords words an end that comes after something was said.
-func afterWords(err error) error {
-	if errors.Is(err, io.EOF) {
-		return reworded{"the connection was closed", err}
+// missed words why an answer that is not what was wanted is all there is.
+func (t turn) missed(ctx context.Context, got []byte, err error) error {
+	cause := plain(ctx, err)
+	if len(got) == 0 {
+		return fmt.Errorf("want %s: %w", t.wanted, cause)
+	}
+	switch {
+	case ctx.Err() != nil: // says why by itself
+	case errors.Is(err, ErrTooLong):
+		cause = reworded{fmt.Sprintf("no match within %d KB", maxRecv>>10), err}
+	case errors.Is(err, io.EOF):
+		cause = reworded{"the connection closed", err}
+	}
+	return fmt.Errorf("want %s, got %s and then %w", t.wanted, quoted(got), cause)
+}
+
+// quoted returns the beginning of s in quotes, of bounded length whatever is in it.
+func quoted(s []byte) string {
+	s = s[:min(len(s), maxShown+1)]
+	for n := len(s); ; n-- {
+		if q := strconv.Quote(string(s[:n])); len(q) <= maxShown {
+			if n < len(s) {
+				q = q[:len(q)-1] + `..."`
+			}
+			return q
+		}
+	}
+}
+
+// receive reads from conn until the answer has what is wanted. Its error says why it does
+// not go on; a match in what came before stands.
+func (a *answer) receive(conn io.Reader) error {
+	for !a.found(false) {
+		if len(a.data) >= maxRecv {
+			return a.over(ErrTooLong)
+		}
+		a.data = slices.Grow(a.data, min(4<<10, maxRecv-len(a.data)))
+		n, err := conn.Read(a.data[len(a.data):min(cap(a.data), maxRecv)])
+		a.data = a.data[:len(a.data)+n]
+		if err != nil {
+			return a.over(err)
+		}
+	}
+	return nil
+}
+
+// over is the end of an answer: err, unless a last look finds what is wanted.
+func (a *answer) over(err error) error {
+	if a.found(true) {
+		return nil
 	}
 	return err
-}
-
-// await reads until what a step waits for has come, and returns all that it read.
-func (p *sendExpect) await(conn net.Conn, i int) (got []byte, err error) {
-	most := stepBytes
-	if p.patterns[i] != nil {
-		most = patternBytes
-	}
-	for err == nil {
-		if len(got) == most {
-			return got, ErrTooLong
-		}
-		got = slices.Grow(got, min(512, most-len(got)))
-		var n int
-		n, err = conn.Read(got[len(got):min(cap(got), most)])
-		seen := len(got)
-		if got = got[:seen+n]; n > 0 && p.matches(got, seen, i) {
-			return got, nil
-		}
-	}
-	return got, err
-}
-
-// matches looks whether what a step waits for is there. A text that was not in the first
-// seen bytes is looked for behind them.
-func (p *sendExpect) matches(got []byte, seen, i int) bool {
-	if p.patterns[i] != nil {
-		return p.patterns[i].Match(got)
-	}
-	want := []byte(p.steps[i].Expect)
-	return bytes.Contains(got[max(0, seen-len(want)+1):], want)
 }

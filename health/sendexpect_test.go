@@ -2,165 +2,286 @@ package health
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
-	"net/http/httptest"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 )
 
-func conversation(t testing.TB, e Endpoint, steps ...Step) Prober {
+func newSendExpect(t *testing.T, e Endpoint, tls *tls.Config, steps ...Step) Prober {
 	t.Helper()
-	p, err := NewSendExpect(e, SendExpect{Steps: steps})
+	p, err := NewSendExpect(e, SendExpect{Steps: steps, TLS: tls})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// says answers each line by what the map has for it, and greets; one byte at a time.
-func says(greeting string, answers map[string]string) func(net.Conn) error {
-	return func(c net.Conn) error {
-		slowly := func(s string) {
-			for i := range s {
-				io.WriteString(c, s[i:i+1])
+// turnOf is a backend's side of a conversation: it waits for a text and says what it has
+// to, one write for each piece and a moment between two.
+type turnOf struct {
+	wait string
+	say  []string
+}
+
+// conversing starts a backend that keeps to its turns, then reads to the end of stream; or
+// ends the stream after them.
+func conversing(t *testing.T, end bool, turns ...turnOf) (*testBackend, Endpoint) {
+	t.Helper()
+	return serveTCP(t, func(c net.Conn) error {
+		for _, turn := range turns {
+			got := make([]byte, len(turn.wait))
+			if _, err := io.ReadFull(c, got); err != nil || string(got) != turn.wait {
+				return fmt.Errorf("got %q (%v), want %q", got, err, turn.wait)
+			}
+			for i, s := range turn.say {
+				if i > 0 {
+					<-time.After(5 * time.Millisecond)
+				}
+				if _, err := io.WriteString(c, s); err != nil {
+					return err
+				}
 			}
 		}
-		slowly(greeting)
-		lines := bufio.NewScanner(c)
-		for lines.Scan() {
-			slowly(answers[lines.Text()])
+		if end {
+			c.(*net.TCPConn).CloseWrite()
 		}
-		return lines.Err()
+		return readAll(c)
+	})
+}
+
+func says(pieces ...string) turnOf { return turnOf{"", pieces} }
+
+func TestSendExpectJudgesTheAnswer(t *testing.T) {
+	long := strings.Repeat("x", 70<<10)
+	ping := Step{Send: "PING\r\n", Expect: "+PONG"}
+	tests := []struct {
+		name   string
+		step   Step
+		answer turnOf
+		reason string // of a stream that ends after the answer
+	}{
+		{"as wanted", ping, turnOf{"PING\r\n", []string{"+PONG\r\n"}}, ""},
+		{"further in", ping, turnOf{"PING\r\n", []string{"$9\r\nrole:master\r\n+PONG\r\n"}}, ""},
+		{"in pieces", ping, turnOf{"PING\r\n", []string{"+", "PO", "N", "G"}}, ""},
+		{"begun twice", Step{Expect: "aab"}, says("aa", "ab"), ""},
+		{"banner", Step{Expect: "SSH-2.0-"}, says("SSH-2.0-x\r\n"), ""},
+		{"binary", Step{Send: "\x00\x01", Expect: "\x00\xff\xfe"}, turnOf{"\x00\x01", []string{"a\x00\xff", "\xfeb"}}, ""},
+		{"send alone", Step{Send: "hello"}, turnOf{wait: "hello"}, ""},
+		{"regexp", Step{Regexp: `^\+(PONG|OK)\r\n`}, says("+P", "ONG\r", "\n"), ""},
+		{"regexp over lines", Step{Regexp: `(?m)^250 `}, says("250-a\r\n250-b\r\n", "250 c\r\n"), ""},
+		{"at the bound", Step{Expect: "abc"}, says(long[:64<<10-3] + "abc"), ""},
+
+		{"something else", ping, turnOf{"PING\r\n", []string{"-LOADING Redis is loading the dataset in memory\r\n"}},
+			`send-expect: want "+PONG", got "-LOADING Redis is loading the dataset in memor..." and then the connection closed`},
+		{"nothing", ping, turnOf{wait: "PING\r\n"}, `send-expect: want "+PONG": connection closed without an answer`},
+		{"a part", ping, turnOf{"PING\r\n", []string{"+PON"}}, `send-expect: want "+PONG", got "+PON" and then the connection closed`},
+		{"case", ping, turnOf{"PING\r\n", []string{"+pong"}}, `send-expect: want "+PONG", got "+pong" and then the connection closed`},
+		{"not at the beginning", Step{Regexp: `^OK`}, says("NOT OK"), "send-expect: want a match of `^OK`, got \"NOT OK\" and then the connection closed"},
+		{"past the bound", Step{Expect: "abc"}, says(long[:64<<10-2] + "abc"), `send-expect: want "abc", got "` + long[:46] + `..." and then no match within 64 KB`},
+		{"regexp past the bound", Step{Regexp: "a.c"}, says(long + "abc"), "send-expect: want a match of `a.c`, got \"" + long[:46] + `..." and then no match within 64 KB`},
+		{"long and binary", Step{Expect: strings.Repeat("\x00", 99)}, says(strings.Repeat("\x00", 98)),
+			`send-expect: want "` + strings.Repeat(`\x00`, 11) + `...", got "` + strings.Repeat(`\x00`, 11) + `..." and then the connection closed`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, endpoint := conversing(t, true, tt.answer)
+			wantReason(t, probe(t, newSendExpect(t, endpoint, nil, tt.step), 5*time.Second), tt.reason)
+		})
 	}
 }
 
-func TestAConversationIsJudgedStepByStep(t *testing.T) {
-	smtp := []Step{{Expect: "220 "}, {Send: "EHLO sluice\r\n", Regexp: `(?m)^250 .*\r\n`}, {Send: "QUIT\r\n", Expect: "221 "}}
-	redis := []Step{{Send: "PING\r\n", Expect: "+PONG\r\n"}}
-	for _, c := range []struct {
-		name     string
-		steps    []Step
-		greeting string
-		answers  map[string]string
-		want     string
+var smtp = []Step{
+	{Expect: "220 "},
+	{Send: "EHLO sluice\r\n", Expect: "250 "},
+	{Send: "QUIT\r\n", Expect: "221 "},
+}
+
+func TestSendExpectStepsAreTakenInOrder(t *testing.T) {
+	bye := turnOf{"QUIT\r\n", []string{"221 bye\r\n"}}
+	tests := []struct {
+		name   string
+		steps  []Step
+		turns  []turnOf
+		reason string
 	}{
-		{"SMTP", smtp, "220 mx ESMTP\r\n", map[string]string{"EHLO sluice": "250-mx\r\n250-SIZE 1\r\n250 DSN\r\n", "QUIT": "221 bye\r\n"}, ""},
-		{"SMTP that turns away", smtp, "554 no\r\n", nil, `send-expect step 1: want "220 ", got "554 no\r\n", then no answer within`},
-		{"SMTP that stops", smtp, "220 mx\r\n", map[string]string{"EHLO sluice": "250-mx\r\n"}, `send-expect step 2: want "/(?m)^250 .*\\r\\n/", got "250-mx\r\n", then no answer`},
-		{"a text", redis, "", map[string]string{"PING": "+PONG\r\n"}, ""},
-		{"another text", redis, "", map[string]string{"PING": "-LOADING\r\n"}, `send-expect: want "+PONG\r\n", got "-LOADING\r\n", then no answer`},
-		{"the text within others", []Step{{Expect: "ready"}}, "not yet, not yet, ready now", nil, ""},
-		{"only sent", []Step{{Send: "x\n"}}, "", nil, ""},
-		{"nothing", redis, "", nil, "send-expect: no answer within"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, e := serveTCP(t, says(c.greeting, c.answers))
-			err := probe(t, conversation(t, e, c.steps...), 300*time.Millisecond)
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("said %v, want %q", err, c.want)
+		{"smtp", smtp, []turnOf{says("220 mail\r\n"), {"EHLO sluice\r\n", []string{"250-a\r\n", "250 b\r\n"}}, bye}, ""},
+		{"smtp, later banner", smtp, []turnOf{says("220-hello\r\n", "220 mail\r\n"), {"EHLO sluice\r\n", []string{"250 b\r\n"}}, bye}, ""},
+		{"smtp, second refused", smtp, []turnOf{says("220 mail\r\n"), {"EHLO sluice\r\n", []string{"421 too many\r\n"}}},
+			`send-expect step 2: want "250 ", got "421 too many\r\n" and then the connection closed`},
+		{"smtp, first refused", smtp, []turnOf{says("554 no\r\n")},
+			`send-expect step 1: want "220 ", got "554 no\r\n" and then the connection closed`},
+		{"what one segment brought is read on", []Step{{Expect: "220-"}, {Expect: "220 "}, {Regexp: "^mail"}}, []turnOf{says("220-hello\r\n220 mail\r\n")}, ""},
+		{"what was matched is behind", []Step{{Expect: "ab"}, {Expect: "ab"}}, []turnOf{says("aab")},
+			`send-expect step 2: want "ab": connection closed without an answer`},
+		{"what was said before is no answer", []Step{{Expect: "+OK\r\n"}, {Send: "PING\r\n", Expect: "+PONG"}},
+			[]turnOf{says("+OK\r\n+PONG\r\n"), {"PING\r\n", []string{"-ERR"}}},
+			`send-expect step 2: want "+PONG", got "-ERR" and then the connection closed`},
+		{"a send between does not forget for the next but one", []Step{{Expect: "+OK\r\n"}, {Send: "x"}, {Regexp: "^y"}},
+			[]turnOf{says("+OK\r\nz"), {"x", []string{"y"}}}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b, endpoint := conversing(t, true, tt.turns...)
+			wantReason(t, probe(t, newSendExpect(t, endpoint, nil, tt.steps...), 5*time.Second), tt.reason)
+			if err := b.end(t); err != nil {
+				t.Errorf("the backend read %v, want an end of stream", err)
 			}
 		})
 	}
 }
 
-func TestAnAnswerThatIsTooLongOrEndsIsAFailure(t *testing.T) {
-	endless := func(c net.Conn) error {
+func TestSendExpectKeepsWhatItSaw(t *testing.T) {
+	tests := []struct{ answer, saw string }{
+		{"", ""},
+		{"-ERR\r\nno\x00\xff", "-ERR\r\nno\x00\xff"},
+		{strings.Repeat("y", 10<<10), strings.Repeat("y", 4<<10)},
+	}
+	for _, tt := range tests {
+		_, endpoint := conversing(t, true, says(tt.answer))
+		err := probe(t, newSendExpect(t, endpoint, nil, Step{Expect: "+PONG"}), 5*time.Second)
+		if f := (*Failure)(nil); !errors.As(err, &f) || f.Step != "send-expect" || f.Saw != tt.saw {
+			t.Errorf("probe says %v, want what it saw", err)
+		}
+	}
+}
+
+func TestSendExpectHasOneDeadlineOverAllSteps(t *testing.T) {
+	tests := []struct {
+		name, reason string
+		turns        []turnOf
+	}{
+		{"mute", `send-expect step 1: want "220 ": no answer within 300ms`, nil},
+		{"wrong", `send-expect step 1: want "220 ", got "-LOADING" and then no answer within 300ms`, []turnOf{says("-LOADING")}},
+		{"mute in the second", `send-expect step 2: want "250 ": no answer within 300ms`, []turnOf{says("220 mail\r\n")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, endpoint := conversing(t, false, tt.turns...)
+			err := probe(t, newSendExpect(t, endpoint, nil, smtp...), 300*time.Millisecond)
+			wantReason(t, err, tt.reason)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v is not the deadline", err)
+			}
+		})
+	}
+}
+
+func TestSendExpectEndsWhenABackendDoesNotRead(t *testing.T) {
+	has := make(chan struct{})
+	_, endpoint := serveTCP(t, func(net.Conn) error {
+		<-has
+		return nil
+	})
+	p := newSendExpect(t, endpoint, nil, Step{Send: strings.Repeat("x", 32<<20), Expect: "y"})
+	wantReason(t, probe(t, p, 300*time.Millisecond), "send-expect: sending: no answer within 300ms")
+	close(has)
+}
+
+func TestSendExpectOfEndlessAnswerIsCutOff(t *testing.T) {
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
 		for {
-			if _, err := io.WriteString(c, strings.Repeat("x", 1000)); err != nil {
+			if _, err := io.WriteString(c, "more and "); err != nil {
 				return nil
 			}
 		}
-	}
-	ends := func(c net.Conn) error {
-		io.WriteString(c, "bye")
-		c.(*net.TCPConn).CloseWrite()
-		return readAll(c)
-	}
-	for _, c := range []struct {
-		step   Step
-		handle func(net.Conn) error
-		want   string
-	}{
-		{Step{Expect: "y"}, endless, "then the answer is too long"},
-		{Step{Regexp: "y"}, endless, "then the answer is too long"},
-		{Step{Expect: "yes"}, ends, `got "bye", then the connection was closed`},
-	} {
-		_, e := serveTCP(t, c.handle)
-		err := probe(t, conversation(t, e, c.step), 5*time.Second)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: said %v, want %q", c.step, err, c.want)
-		}
-		if f := (*Failure)(nil); !errors.As(err, &f) || f.Saw == "" {
-			t.Errorf("%+v: %v keeps nothing of what was seen", c.step, err)
-		}
-	}
-}
-
-func TestAConversationUnderTLS(t *testing.T) {
-	s := httptest.NewTLSServer(nil)
-	defer s.Close()
-	e := Endpoint{Network: "tcp", Address: s.Listener.Addr().String()}
-	for cfg, want := range map[*tls.Config]string{{InsecureSkipVerify: true}: "", {}: "send-expect tls: tls: failed to verify certificate"} {
-		p, err := NewSendExpect(e, SendExpect{TLS: cfg, Steps: []Step{{Send: "GET /x HTTP/1.0\r\n\r\n", Expect: "404"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := probe(t, p, 5*time.Second); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("said %v, want %q", err, want)
-		}
-	}
-}
-
-func TestAConversationIsChecked(t *testing.T) {
-	for _, steps := range [][]Step{nil, {{}}, {{Expect: "a", Regexp: "a"}}, {{Regexp: "("}}} {
-		if _, err := NewSendExpect(Endpoint{Network: "tcp", Address: "127.0.0.1:1"}, SendExpect{Steps: steps}); !errors.Is(err, ErrConfig) {
-			t.Errorf("%+v: %v", steps, err)
-		}
-	}
-}
-
-// However an answer is cut into pieces, the verdict is the same.
-func FuzzAwait(f *testing.F) {
-	f.Add("+PO", "+PONG", "", uint8(1))
-	f.Add("PONG", "xPONGx", "", uint8(3))
-	f.Add("", "250 ok\r\n", "^250 .*\r\n", uint8(2))
-	f.Fuzz(func(t *testing.T, want, answer, pattern string, piece uint8) {
-		step := Step{Expect: want, Regexp: pattern}
-		if pattern != "" {
-			step.Expect = ""
-		}
-		made, err := NewSendExpect(Endpoint{Network: "tcp", Address: "127.0.0.1:1"}, SendExpect{Steps: []Step{step}})
-		if err != nil || len(answer) >= patternBytes {
-			return
-		}
-		p := made.(*sendExpect)
-		_, whole := p.await(&spoken{rest: answer, piece: len(answer)}, 0)
-		_, pieces := p.await(&spoken{rest: answer, piece: max(1, int(piece))}, 0)
-		if whole == nil && pieces != nil {
-			t.Errorf("%+v is in %q, but not in pieces of %d", step, answer, piece)
-		}
-		if pattern == "" && (whole == nil) != strings.Contains(answer, want) {
-			t.Errorf("%q in %q: %v", want, answer, whole)
-		}
 	})
+	p := newSendExpect(t, endpoint, nil, Step{Regexp: "(more|and)+ no"})
+	wantReason(t, probe(t, p, 30*time.Second), "send-expect: want a match of `(more|and)+ no`, "+
+		`got "more and more and more and more and more and m..." and then no match within 64 KB`)
 }
 
-// spoken is a connection on which something was said.
-type spoken struct {
-	net.Conn
-	rest  string
-	piece int
-}
-
-func (s *spoken) Read(b []byte) (int, error) {
-	if s.rest == "" {
-		return 0, io.EOF
+func TestSendExpectDoesNotWaitForTheEndOfStreamAfterAMatch(t *testing.T) {
+	b, endpoint := conversing(t, false, turnOf{"PING\r\n", []string{"+PONG\r\n"}})
+	p := newSendExpect(t, endpoint, nil, Step{Send: "PING\r\n", Expect: "+PONG\r\n"})
+	for range 10 {
+		wantReason(t, probe(t, p, 5*time.Second), "")
+		if err := b.end(t); err != nil {
+			t.Fatalf("the backend read %v, want an end of stream", err)
+		}
 	}
-	n := copy(b, s.rest[:min(s.piece, len(s.rest))])
-	s.rest = s.rest[n:]
-	return n, nil
+}
+
+func TestStoppedSendExpectReturns(t *testing.T) {
+	has := make(chan struct{})
+	_, endpoint := serveTCP(t, func(c net.Conn) error {
+		close(has)
+		return readAll(c)
+	})
+	if err := cancelled(t, newSendExpect(t, endpoint, nil, smtp...), has); !errors.Is(err, context.Canceled) {
+		t.Errorf("probe says %v", err)
+	}
+}
+
+func TestSendExpectOfADeadPortIsRefused(t *testing.T) {
+	err := probe(t, newSendExpect(t, Endpoint{Network: "tcp", Address: deadAddress(t)}, nil, smtp...), 5*time.Second)
+	wantReason(t, err, "connect: connection refused")
+}
+
+func TestSendExpectOverAUnixSocketAfterAPreamble(t *testing.T) {
+	const header = "PROXY UNKNOWN\r\n"
+	_, endpoint := serveUnix(t, func(c net.Conn) error {
+		r := bufio.NewReader(c)
+		line, _ := r.ReadString('\n')
+		ask, _ := r.ReadString('\n')
+		_, err := fmt.Fprintf(c, "%s%s", line, ask)
+		return err
+	})
+	endpoint.Preamble = []byte(header)
+	p := newSendExpect(t, endpoint, nil, Step{Send: "PING\r\n", Expect: header + "PING\r\n"})
+	wantReason(t, probe(t, p, 5*time.Second), "")
+}
+
+func TestSendExpectThatCannotWorkIsRefused(t *testing.T) {
+	tests := []struct {
+		reason string
+		steps  []Step
+	}{
+		{"send-expect without a step", nil},
+		{"send-expect: nothing to send and nothing to expect", []Step{{}}},
+		{"send-expect step 2: nothing to send and nothing to expect", []Step{{Expect: "x"}, {}}},
+		{"send-expect: a text and a regular expression, want one of them", []Step{{Expect: "x", Regexp: "x"}}},
+		{"send-expect: expects 65537 bytes, want at most 65536", []Step{{Expect: strings.Repeat("x", 64<<10+1)}}},
+		{"send-expect: error parsing regexp: missing closing ): `(`", []Step{{Regexp: "("}}},
+		{"send-expect: the regular expression `(OK)?` matches no answer at all", []Step{{Regexp: "(OK)?"}}},
+	}
+	for _, tt := range tests {
+		p, err := NewSendExpect(Endpoint{Network: "tcp", Address: "127.0.0.1:1"}, SendExpect{Steps: tt.steps})
+		if !errors.Is(err, ErrConfig) || p != nil {
+			t.Fatalf("%v: %v, want ErrConfig", tt.steps, err)
+		}
+		wantReason(t, err, ErrConfig.Error()+": "+tt.reason)
+	}
+}
+
+func TestSendExpectUnderTLS(t *testing.T) {
+	site, _ := secureSite(t, func(http.ResponseWriter, *http.Request) {})
+	server := &tls.Config{Certificates: site.TLS.Certificates}
+	b, endpoint := serveTCP(t, func(c net.Conn) error {
+		secure := tls.Server(c, server)
+		if err := secure.Handshake(); err != nil {
+			return nil
+		}
+		io.WriteString(secure, "220 mail\r\n")
+		if err := readAll(secure); err != nil { // ErrUnexpectedEOF without a close_notify
+			return err
+		}
+		return readAll(c)
+	})
+	insecure := &tls.Config{InsecureSkipVerify: true}
+	wantReason(t, probe(t, newSendExpect(t, endpoint, insecure, Step{Expect: "220 "}), 5*time.Second), "")
+	if err := b.end(t); err != nil {
+		t.Errorf("the backend read %v, want close_notify and an end of stream", err)
+	}
+	err := probe(t, newSendExpect(t, endpoint, &tls.Config{}, Step{Expect: "220 "}), 5*time.Second)
+	if err == nil || !strings.HasPrefix(err.Error(), "send-expect tls: tls: failed to verify certificate") {
+		t.Errorf("probe says %v", err)
+	}
 }

@@ -112,6 +112,7 @@ func TestEveryCheckOfTheContract(t *testing.T) {
 		{"type: mysql, tls: {}", `tls: needs a user to log in as: MySQL begins TLS with the login; set user`},
 		{`type: send-expect, send: "PING\\r\\n", expect: "+PONG"`, ""},
 		{`type: send-expect, regexp: "^\\+PONG"`, ""},
+		{`type: send-expect, regexp: ".*"`, `regexp: ".*" is content with no answer at all; write what has to come`},
 		{`type: send-expect`, `type: send-expect does nothing without one of send, expect and regexp`},
 	} {
 		_, err := Parse("f", []byte("services: [{name: a, listen: ':1', backends: [b:1], check: {"+c.check+"}}]"))

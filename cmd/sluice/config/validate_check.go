@@ -9,7 +9,7 @@ import (
 	"math"
 	"net/url"
 	"os"
-	"regexp/syntax"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -142,8 +142,11 @@ func (v *validator) checkText(path string, c *Check) {
 			v.fault(join(path, k.name), `%s is not a text with Go's escapes, like PING\r\n`, quote(k.value))
 		}
 	}
-	if _, err := syntax.Parse(c.Regexp, syntax.Perl); err != nil {
+	switch pattern, err := regexp.Compile(c.Regexp); {
+	case err != nil:
 		v.fault(join(path, "regexp"), "%s is not a regular expression of Go", quote(c.Regexp))
+	case c.Regexp != "" && pattern.MatchString(""):
+		v.fault(join(path, "regexp"), "%s is content with no answer at all; write what has to come", quote(c.Regexp))
 	}
 	if c.Send == "" && c.Expect == "" && c.Regexp == "" {
 		v.fault(join(path, "type"), "send-expect does nothing without one of send, expect and regexp")
