@@ -44,7 +44,7 @@ func newRunCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&flags.Listen, "listen", nil, "`ADDR` to accept on, host:port or unix:/path; may be repeated")
 	f.StringVar(&flags.Balance, "balance", "", "policy: round-robin, least-conn, p2c, random, source-hash, maglev or first")
-	f.StringVar(&flags.Check, "check", "", "active check: tcp, http or none")
+	f.StringVar(&flags.Check, "check", "", "active check: tcp, http, redis, postgres, mysql or none")
 	f.StringVar(&flags.SendProxy, "send-proxy", "", "PROXY header to backends: none, v1 or v2")
 	f.StringVar(&flags.Admin, "admin", "", "`ADDR` of the admin page")
 	f.StringVar(&flags.LogSessions, "log-sessions", "", "sessions to log: all, errors or off")
