@@ -69,10 +69,12 @@ func newLogin(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
 	case "postgres":
 		return postgres.New(endpoint, postgres.Config{User: c.User, Password: password, Database: c.Database, Role: postgres.Role(role), TLS: secure})
 	case "mysql":
-		return mysql.New(endpoint, mysql.Config{User: c.User, Password: password, Role: mysql.Role(role), TLS: secure})
+		return mysql.New(endpoint, mysql.Config{User: c.User, Password: password, Role: mysqlRoles[role], TLS: secure})
 	}
 	return nil, fmt.Errorf("check type %q is not supported", c.Type)
 }
+
+var mysqlRoles = map[string]mysql.Role{"primary": mysql.Primary, "replica": mysql.Replica}
 
 // mysqlPort is where MySQL listens unless it was told otherwise.
 const mysqlPort = "3306"

@@ -85,10 +85,10 @@ func TestMySQLProbeLogsIn(t *testing.T) {
 	}{
 		{mysql.Config{}, ""},
 		{mysql.Config{User: "probe", Password: "secret"}, ""},
-		{mysql.Config{User: "probe", Password: "wrong"}, "mysql login: check.user or check.password is wrong (ERROR 1045"},
-		{mysql.Config{User: "probe"}, "mysql login: check.user or check.password is wrong"},
+		{mysql.Config{User: "probe", Password: "wrong"}, "mysql login: wrong user or password"},
+		{mysql.Config{User: "probe"}, "mysql login: wrong user or password"},
 		{mysql.Config{User: "few"}, ""},
-		{mysql.Config{User: "probe", Password: "secret", TLS: &tls.Config{}}, "mysql login: TLS requested but server does not support TLS"},
+		{mysql.Config{User: "probe", Password: "secret", TLS: &tls.Config{}}, "mysql tls: the server offers no TLS"},
 	} {
 		probeMySQL(t, m.Addr, c.cfg, c.want)
 	}
@@ -96,7 +96,7 @@ func TestMySQLProbeLogsIn(t *testing.T) {
 	if err := taken.Ping(); err != nil {
 		t.Fatal(err)
 	}
-	probeMySQL(t, m.Addr, mysql.Config{User: "few"}, "mysql login: the probe's user has used up its connections")
+	probeMySQL(t, m.Addr, mysql.Config{User: "few"}, "mysql login: the user has no connection or query left (1226)")
 }
 
 func TestMySQLProbeKnowsTheRole(t *testing.T) {
@@ -120,5 +120,5 @@ func TestMySQLProbeOverTLS(t *testing.T) {
 	m.Exec(t, "CREATE USER probe REQUIRE SSL")
 	probeMySQL(t, m.Addr, mysql.Config{User: "probe", TLS: &tls.Config{RootCAs: cert.Pool}}, "")
 	probeMySQL(t, m.Addr, mysql.Config{User: "probe", TLS: &tls.Config{RootCAs: parts.NewCertificate(t).Pool}}, "failed to verify certificate")
-	probeMySQL(t, m.Addr, mysql.Config{User: "probe"}, "check.user or check.password is wrong")
+	probeMySQL(t, m.Addr, mysql.Config{User: "probe"}, "wrong user or password")
 }

@@ -1,21 +1,60 @@
-// Package mysql probes MySQL, MariaDB and what speaks their protocol.
+// Package mysql probes MySQL, MariaDB and servers that speak their protocol: it logs in,
+// wants an answer to COM_PING or, where a role is asked for, that role, and says COM_QUIT.
+// Without a user it reads the greeting, which costs the server more than it tells us.
 //
-// With a user it logs in, asks for the role if one is wanted, and quits. The user needs no
-// right at all:
+// # What it does not do
 //
-//	CREATE USER probe IDENTIFIED BY 'SECRET'
+// It opens no database and reads no table, does not ask how far a replica is behind, and
+// is no fencing: read_only is what an administrator or a failover tool has set, and two
+// servers may both have it off.
 //
-// Without a user it reads the greeting and goes. That is all one can do without an account,
-// and the server takes it for a handshake that was broken off: it counts Aborted_connects,
-// may log a warning, and MySQL, like MariaDB, counts it against max_connect_errors, after
-// which it lets in nobody from this address any more, clients behind sluice included,
-// until FLUSH HOSTS or a login that succeeds. So do plain TCP checks. Give the probe a user;
-// see Warning.
+// # What a probe user needs
 //
-// It does not write, and follows no replication: it believes the server's read_only.
+// Nothing but the login; USAGE is no right at all:
+//
+//	CREATE USER probe@'10.0.0.%' IDENTIFIED BY 'secret';
+//
+// Its plugin may be mysql_native_password, caching_sha2_password, sha256_password (not
+// with TLS) or ed25519. Those which want the password as it is (PAM, LDAP) are refused. Without TLS,
+// caching_sha2_password encrypts the password with a key that the other side sends, so
+// whoever can answer for the server can have it: it should open nothing.
+//
+// # What a probe without a user does to the server
+//
+// The protocol has no goodbye before the login: MariaDB 10.11 treats an end of stream, a
+// reset, COM_QUIT and junk alike. Each probe
+//
+//   - counts in Aborted_connects (in MariaDB in Aborted_connects_preauth too),
+//   - writes a warning into MariaDB's log ("This connection closed normally without
+//     authentication") with log_warnings from 2, the default; MySQL 8 has a note for it,
+//     which log_error_verbosity shows from 3,
+//   - counts as a handshake error of this host (COUNT_HANDSHAKE_ERRORS in MySQL's
+//     performance_schema.host_cache). After max_connect_errors of them, by default 100, the
+//     server blocks the host: 1129 for every client that comes through this balancer. A
+//     client that logs in sets the count back to 0, so it happens in a quiet night.
+//
+// A server counts no handshake errors of 127.0.0.1, ::1 and Unix sockets, and none at all
+// with skip_name_resolve or host_cache_size=0. [Warning] says it at the start.
+//
+// And it sees less. With max_connections used up the server still greets whoever comes, as
+// it keeps one connection for administrators and learns only from the login who it is.
+//
+// A probe with a user does none of this, and its login sets the count back. A wrong
+// password counts in Aborted_connects and is logged, but blocks nobody. A login that is
+// given up half-way does count: when the deadline passes, when the certificate is not
+// trusted, and when the server has no TLS.
 //
 // # Design
 //
-// Logins are the driver's; its connection is the endpoint's, one a probe, without the pool
-// of database/sql. The greeting is read here: the driver does not stop behind it.
+// A probe is one [health.Endpoint.Exchange], which dials, keeps the one deadline over every
+// read and write, and ends the stream in order. The greeting is read and judged here, with
+// and without a user. Then the go-sql-driver logs in over a wire, which stands between it
+// and the connection and hands it one whole packet at a time. The driver
+// trusts the lengths within packets, and takes junk for a reason to panic: during the
+// login, where that would also leave a goroutine of its own behind, the wire lets no
+// malformed packet through; later a panic is caught and is a malformed answer.
+//
+// TLS begins after the greeting. The wire does it and not the driver, since packets could
+// not be checked below the driver's TLS. The driver is told that it speaks through a Unix
+// socket, which is to it what TLS is: a way where a password may travel as it is.
 package mysql

@@ -5,6 +5,7 @@ package parts
 import (
 	"database/sql"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,8 @@ func (m *MariaDB) Start(t testing.TB) {
 func (m *MariaDB) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = m.dir
+	// A server that starts deletes the temporary tables that it finds, another one's too.
+	cmd.Env = append(os.Environ(), "TMPDIR="+m.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if m.as != nil {
 		cmd.SysProcAttr.Credential = m.as.Credential
