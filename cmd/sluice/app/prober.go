@@ -33,20 +33,28 @@ func newProber(c config.Service, b config.Backend) (health.Prober, error) {
 	return newLogin(c.Check, endpoint)
 }
 
-// newSendExpect makes a conversation of one step.
+// newSendExpect makes a conversation.
 func newSendExpect(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
 	secure, err := tlsOf(c)
 	if err != nil {
 		return nil, err
 	}
-	step := health.Step{Regexp: c.Regexp}
-	if step.Send, err = config.Unescape(c.Send); err != nil {
-		return nil, err
+	steps := c.Steps
+	if len(steps) == 0 {
+		steps = []config.Step{c.Step}
 	}
-	if step.Expect, err = config.Unescape(c.Expect); err != nil {
-		return nil, err
+	talk := health.SendExpect{TLS: secure}
+	for _, s := range steps {
+		step := health.Step{Regexp: s.Regexp}
+		if step.Send, err = config.Unescape(s.Send); err != nil {
+			return nil, err
+		}
+		if step.Expect, err = config.Unescape(s.Expect); err != nil {
+			return nil, err
+		}
+		talk.Steps = append(talk.Steps, step)
 	}
-	return health.NewSendExpect(endpoint, health.SendExpect{Steps: []health.Step{step}, TLS: secure})
+	return health.NewSendExpect(endpoint, talk)
 }
 
 // newLogin makes a probe that may log in.

@@ -1,14 +1,19 @@
 package app
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/health/probe/probetest"
 	"github.com/sluicelb/sluice/l4"
 )
 
@@ -97,5 +102,32 @@ func TestChecksThatAreValidInAFileMakeProbers(t *testing.T) {
 	}
 	if made < 15 {
 		t.Errorf("only %d of the files were valid", made)
+	}
+}
+
+// What the file says of a conversation is what the backend hears.
+func TestAConversationOfTheFileIsHeld(t *testing.T) {
+	e := probetest.Serve(t, func(c net.Conn) {
+		io.WriteString(c, "220 mx\r\n")
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		if line == "QUIT \"now\"\r\n" {
+			io.WriteString(c, "221 bye\r\n")
+		}
+		io.Copy(io.Discard, c)
+	})
+	for steps, want := range map[string]string{
+		`steps: [{expect: "220 "}, {send: 'QUIT "now"\r\n', regexp: "^221 "}]`: "",
+		`steps: [{expect: "220 "}, {send: 'HELP\r\n', expect: "214 "}]`:        `step 2: `,
+		`expect: "220 mx"`: "",
+	} {
+		f, err := config.Parse("f", []byte("services: [{name: a, listen: ':1', backends: ['"+e.Address+"'], check: {type: send-expect, "+steps+"}}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newProber(f.Services[0], f.Services[0].Backends[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		probetest.Expect(t, probetest.Probe(p, time.Second), want)
 	}
 }

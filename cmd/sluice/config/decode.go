@@ -52,6 +52,8 @@ func (d *decoder) value(n *node, path string, ptr any) {
 		d.prefixes(n, path, v)
 	case *[]Backend:
 		d.backends(n, path, v)
+	case *[]Step:
+		d.steps(n, path, v)
 	case *services:
 		d.services(n, path, v)
 	default:
@@ -190,6 +192,22 @@ func (d *decoder) backends(n *node, path string, v *[]Backend) {
 			b.Name = b.Address
 		}
 		*v = append(*v, b)
+	}
+}
+
+func (d *decoder) steps(n *node, path string, v *[]Step) {
+	if n.kind == mapping {
+		d.fault(n, path, wrongKind(n, list).Error()+`; start each step with "- "`)
+		return
+	}
+	if !d.want(n, path, list) {
+		return
+	}
+	*v = make([]Step, len(n.items))
+	for i, item := range n.items {
+		at := index(path, i)
+		d.places[at] = item.at
+		d.block(item, at, &(*v)[i])
 	}
 }
 

@@ -38,7 +38,7 @@ func docBlocks() map[string]block {
 	f, s, b := fileDefaults(), Defaults(), backendDefaults()
 	return map[string]block{
 		"The file": &root{File: &f, defaults: &serviceDefaults{}}, "admin": &Admin{}, "log": &f.Log, "services": &s, "backends": &b,
-		"connect": &s.Connect, "timeouts": &s.Timeouts, "check": &s.Check, "tls": &TLS{}, "passive": &s.Passive,
+		"connect": &s.Connect, "timeouts": &s.Timeouts, "check": &s.Check, "steps": &Step{}, "tls": &TLS{}, "passive": &s.Passive,
 		"proxy_protocol": &s.ProxyProtocol, "limits": &s.Limits,
 	}
 }

@@ -75,7 +75,7 @@ f:3:1: duplicate key "log"; the first is at line 1`},
 f:1:1: unknown key "servics"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "services"?)
 f:5:5: unknown key "blance"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
 f:6:17: unknown key "addr"; allowed: address, name, weight, priority, max_connections (did you mean "address"?)
-f:7:13: unknown key "zzz"; allowed: type, interval, timeout, rise, fall, port, method, path, host, status, user, password, database, role, conflict, send, expect, regexp, tls`},
+f:7:13: unknown key "zzz"; allowed: type, interval, timeout, rise, fall, port, method, path, host, status, user, password, database, role, conflict, send, expect, regexp, steps, tls`},
 	{"service keys missing", "services:\n  - {}\n", `
 f:2:5: name: required; every service has one
 f:2:5: listen: required; write host:port or unix:/PATH, or a list of them

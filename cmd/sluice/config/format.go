@@ -63,6 +63,15 @@ func (p *printer) key(k key, level int) {
 		for i := range *v {
 			p.item(&(*v)[i], level+1)
 		}
+	case *[]Step:
+		if len(*v) == 0 {
+			p.line(level, k.name+": []")
+			return
+		}
+		p.line(level, k.name+":")
+		for i := range *v {
+			p.item(&(*v)[i], level+1)
+		}
 	case *services:
 		p.line(level, k.name+":")
 		for i := range *v {

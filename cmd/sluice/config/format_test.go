@@ -211,7 +211,7 @@ func TestParseFillsEveryField(t *testing.T) {
 	if (f.Log != Log{"debug", "text", "off"}) || f.ShutdownTimeout != 90*time.Minute || f.StateDir != "" || f.Admin != nil {
 		t.Errorf("got %+v", f)
 	}
-	if check := f.Services[1].Check; check != (Check{Type: "none", Interval: 2 * time.Second, Timeout: time.Second, Rise: 2, Fall: 3}) {
+	if check := f.Services[1].Check; !reflect.DeepEqual(check, Check{Type: "none", Interval: 2 * time.Second, Timeout: time.Second, Rise: 2, Fall: 3}) {
 		t.Errorf("check of another type inherited %+v", check)
 	}
 	if strings.Contains(string(Format(f)), "defaults") {

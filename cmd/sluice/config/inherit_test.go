@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"testing"
 	"time"
 )
@@ -57,7 +58,7 @@ func TestServicesInheritDefaultsKeyByKey(t *testing.T) {
 		}
 		want.check.Interval, want.check.Timeout, want.check.Rise, want.check.Port = 9*time.Second, time.Second, 2, 81
 		s.Check.TLS = nil
-		if s.Check != want.check {
+		if !reflect.DeepEqual(s.Check, want.check) {
 			t.Errorf("%s: got check %+v, want %+v", s.Name, s.Check, want.check)
 		}
 	}
@@ -76,7 +77,7 @@ func TestTypeOfAnotherCheckStartsFromItsOwnDefaults(t *testing.T) {
 		Type: "http", Interval: 9 * time.Second, Timeout: time.Second, Rise: 1, Fall: 3,
 		Method: "GET", Path: "/health", Status: "200-399",
 	}
-	if got := f.Services[0].Check; got != want {
+	if got := f.Services[0].Check; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -4,7 +4,7 @@ import "slices"
 
 // key is one key of a block: its name in the file and where its value is kept.
 //
-// value is a *string, *textOrNumber, *int, *bool, *time.Duration, *[]netip.Prefix, *oneOrMore, *[]Backend, *services, a block, or a
+// value is a *string, *textOrNumber, *int, *bool, *time.Duration, *[]netip.Prefix, *oneOrMore, *[]Backend, *[]Step, *services, a block, or a
 // **Admin or **TLS, which are nil while the key is absent.
 type key struct {
 	name  string
@@ -135,8 +135,13 @@ func (c *Check) keys() []key {
 		{name: "send", value: &c.Send, types: text},
 		{name: "expect", value: &c.Expect, types: text},
 		{name: "regexp", value: &c.Regexp, types: text},
+		{name: "steps", value: &c.Steps, types: text},
 		{name: "tls", value: &c.TLS, types: []string{"http", "redis", "postgres", "mysql", "send-expect"}},
 	}
+}
+
+func (s *Step) keys() []key {
+	return []key{{name: "send", value: &s.Send}, {name: "expect", value: &s.Expect}, {name: "regexp", value: &s.Regexp}}
 }
 
 func (t *TLS) keys() []key {

@@ -90,8 +90,8 @@ f:8:122: unknown key "upstream"; allowed: name, listen, balance, backends, conne
 f:9:58: unknown key "max_fails"; allowed: failures, eject (did you mean "failures"?)
 f:9:72: unknown key "fail_timeout"; allowed: failures, eject (did you mean "eject"?)
 f:9:100: unknown key "maxconn"; allowed: connections, per_source, rate_per_source (did you mean "connections"?)
-f:9:121: unknown key "inter"; allowed: type, interval, timeout, rise, fall, port, method, path, host, status, user, password, database, role, conflict, send, expect, regexp, tls (did you mean "interval"?)
-f:9:144: unknown key "uri"; allowed: type, interval, timeout, rise, fall, port, method, path, host, status, user, password, database, role, conflict, send, expect, regexp, tls (did you mean "path"?)
+f:9:121: unknown key "inter"; allowed: type, interval, timeout, rise, fall, port, method, path, host, status, user, password, database, role, conflict, send, expect, regexp, steps, tls (did you mean "interval"?)
+f:9:144: unknown key "uri"; allowed: type, interval, timeout, rise, fall, port, method, path, host, status, user, password, database, role, conflict, send, expect, regexp, steps, tls (did you mean "path"?)
 f:9:171: unknown key "send-proxy-v2"; allowed: send, accept, accept_timeout (did you mean "send: v2"?)
 f:9:203: unknown key "connect_timeout"; allowed: timeout, attempts, hedge_after, hold, replay (did you mean "timeout"?)
 f:9:224: unknown key "retries"; allowed: timeout, attempts, hedge_after, hold, replay (did you mean "attempts"?)`},

@@ -84,9 +84,16 @@ type Check struct {
 	Role           string // redis, postgres, mysql
 	Conflict       string // where there is a Role
 
-	Send, Expect, Regexp string // send-expect; Send and Expect with Go's escapes
+	Step         // send-expect of one step
+	Steps []Step // send-expect of several; nil: the one above
 
 	TLS *TLS // nil: no TLS
+}
+
+// Step is one turn of a send-expect check: it sends, then waits for what it expects.
+type Step struct {
+	Send, Expect string // with Go's escapes
+	Regexp       string // in place of Expect
 }
 
 // TLS says how a probe checks its backend's certificate.

@@ -136,22 +136,41 @@ func (v *validator) checkLogin(path string, c *Check) {
 	}
 }
 
+// maxSteps is more than any conversation of a probe has.
+const maxSteps = 100
+
 func (v *validator) checkText(path string, c *Check) {
-	for _, k := range []struct{ name, value string }{{"send", c.Send}, {"expect", c.Expect}} {
+	if len(c.Steps) == 0 {
+		v.step(path, join(path, "type"), c.Step)
+		return
+	}
+	if c.Step != (Step{}) {
+		v.fault(join(path, "steps"), "cannot stand beside send, expect and regexp, which are a step of their own")
+	}
+	v.between(join(path, "steps"), len(c.Steps), 1, maxSteps)
+	for i, s := range c.Steps {
+		at := index(join(path, "steps"), i)
+		v.step(at, at, s)
+	}
+}
+
+// step checks a step, the keys of which are at path. It is empty is said at place.
+func (v *validator) step(path, place string, s Step) {
+	for _, k := range []struct{ name, value string }{{"send", s.Send}, {"expect", s.Expect}} {
 		if _, err := Unescape(k.value); err != nil {
 			v.fault(join(path, k.name), `%s is not a text with Go's escapes, like PING\r\n`, quote(k.value))
 		}
 	}
-	switch pattern, err := regexp.Compile(c.Regexp); {
+	switch pattern, err := regexp.Compile(s.Regexp); {
 	case err != nil:
-		v.fault(join(path, "regexp"), "%s is not a regular expression of Go", quote(c.Regexp))
-	case c.Regexp != "" && pattern.MatchString(""):
-		v.fault(join(path, "regexp"), "%s is content with no answer at all; write what has to come", quote(c.Regexp))
+		v.fault(join(path, "regexp"), "%s is not a regular expression of Go", quote(s.Regexp))
+	case s.Regexp != "" && pattern.MatchString(""):
+		v.fault(join(path, "regexp"), "%s is content with no answer at all; write what has to come", quote(s.Regexp))
 	}
-	if c.Send == "" && c.Expect == "" && c.Regexp == "" {
-		v.fault(join(path, "type"), "send-expect does nothing without one of send, expect and regexp")
+	if s == (Step{}) {
+		v.fault(place, "send-expect does nothing without one of send, expect and regexp")
 	}
-	if c.Expect != "" && c.Regexp != "" {
+	if s.Expect != "" && s.Regexp != "" {
 		v.fault(join(path, "regexp"), "cannot stand beside expect; write one of them")
 	}
 }
