@@ -44,6 +44,7 @@ type Backend struct {
 	active  atomic.Int64 // sessions that hold it, dials included
 	total   atomic.Int64 // sessions that were connected to it
 	retries atomic.Int64 // dials to it after, or beside, another
+	falls   atomic.Int64 // dials that failed by its fault, and times that probes called it down
 	replays atomic.Int64 // sessions whose first words it got after another
 	failed  [numDialFailures]atomic.Int64
 	moved   [2]atomic.Int64 // payload of ended sessions, by relay.Direction

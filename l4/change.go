@@ -128,7 +128,7 @@ func (p *Pool) bar(withdrawn func(*Backend)) {
 	}
 	for _, b := range p.backends {
 		barred := b.health == Down || b.outvoted
-		if b.barred.Swap(barred) != barred && barred && withdrawn != nil {
+		if b.barred.Swap(barred) != barred && barred && withdrawn != nil && !p.closed {
 			withdrawn(b)
 		}
 	}

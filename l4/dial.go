@@ -86,6 +86,7 @@ func (s *Service) greet(conn relay.Conn, sess *Session) (relay.Conn, error) {
 func (b *Backend) blame(f *dialFault) {
 	b.failed[f.kind].Add(1)
 	if !f.kind.ours() {
+		b.falls.Add(1)
 		b.hear().DialFailed(f.began, f.text)
 	}
 }

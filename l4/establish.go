@@ -99,6 +99,7 @@ func (sess *Session) connect() relay.End {
 		case e.Why == relay.Running:
 			return e
 		case e.Who != relay.Sluice || !sess.svc.mayHold(e.Why):
+			sess.passTurn()
 			return sess.refused(e)
 		}
 		if e = sess.hold(e); e.Why != relay.Running {
@@ -150,11 +151,12 @@ func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.
 	case !sess.turns():
 		return nil, relay.BackendsFull
 	}
-	if len(dialled) > 0 {
-		tried = slices.Concat(tried, dialled)
+	heard := sess.heardBy()
+	if len(dialled)+len(heard) > 0 {
+		tried = slices.Concat(tried, dialled, heard)
 	}
 	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), tried)
-	if b != nil || why == relay.BackendsFull || len(sess.failed()) == 0 {
+	if b != nil || why == relay.BackendsFull || len(sess.failed())+len(heard) == 0 {
 		return b, why
 	}
 	if len(dialled) == 0 {

@@ -3,6 +3,7 @@ package l4
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -187,8 +188,16 @@ func (f *flight) land(a answer) relay.End {
 	return relay.End{}
 }
 
+// hearing is a backend that got what a client said first, and how often it had fallen by
+// then.
+type hearing struct {
+	b     *Backend
+	falls int64
+}
+
 // again finds the session another backend for the same words.
 func (f *flight) again(why error) relay.End {
+	f.stop()
 	b := f.backend
 	what := "ended the session before its first byte"
 	if !errors.Is(why, io.EOF) {
@@ -199,16 +208,42 @@ func (f *flight) again(why error) relay.End {
 	f.relay.Backend = nil
 	f.mu.Unlock()
 	f.serving.Store(nil)
-	if f.svc.now()-f.dialled < atOnce {
+	if f.blames(why) {
 		b.hear().EndedAtOnce()
 	}
 	f.backend = nil
 	f.svc.giveBack(b)
 	f.note(b, b.cfg.Name+": "+what)
+	t := f.trouble()
+	if t.spoken = len(f.words) > 0; f.sent > 0 {
+		t.heard = append(t.heard, hearing{b, b.falls.Load()})
+	}
 	if e := f.connect(); e.Why != relay.Running {
 		return e
 	}
-	f.trouble().replayed++
+	t.replayed++
 	f.backend.replays.Add(1)
 	return relay.End{}
+}
+
+// blames tells whether the end of the backend's side counts against it, as endedAtOnce
+// does after the hand-over: an end in order after bytes of the client may be deserved, and
+// one that was diverted is ours.
+func (f *flight) blames(why error) bool {
+	deserved := errors.Is(why, io.EOF) && f.sent > 0
+	return !deserved && !errors.Is(why, net.ErrClosed) && f.svc.now()-f.dialled < atOnce
+}
+
+// heardBy returns the backends that got the session's first words and have not fallen
+// since: they are not to get them twice.
+func (sess *Session) heardBy() (all []*Backend) {
+	if sess.troubles == nil {
+		return nil
+	}
+	for _, h := range sess.troubles.heard {
+		if h.b.falls.Load() == h.falls {
+			all = append(all, h.b)
+		}
+	}
+	return all
 }

@@ -150,8 +150,7 @@ func (r *waitingRoom) next(n int) {
 
 // held is what a session that waits, or has waited, knows of it.
 type held struct {
-	since  time.Duration // on the service's clock; 0 = it never waited
-	total  time.Duration // in all
+	total  time.Duration // for which it has waited, in all
 	ticket uint64
 	turn   bool   // it is its turn to choose, and others may follow
 	scout  bool   // likewise, but on trial: others follow when it is connected
@@ -175,9 +174,6 @@ func (s *Service) mayHold(why relay.Why) bool {
 func (sess *Session) hold(e relay.End) relay.End {
 	s := sess.svc
 	t, now := sess.trouble(), s.now()
-	if t.held.since == 0 {
-		t.held.since = now
-	}
 	w := s.room.enter(t.held.ticket, e.Why, t.held.seen)
 	if w == nil {
 		sess.note(nil, "too many clients wait for a backend already")
@@ -194,7 +190,8 @@ func (sess *Session) hold(e relay.End) relay.End {
 func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 	s, t, gone := sess.svc, sess.trouble(), sess.watchClient()
 	defer gone.stop()
-	deadline := time.NewTimer(sess.patience(e.Why))
+	began := s.now()
+	deadline := time.NewTimer(sess.patience(e.Why, began))
 	defer deadline.Stop()
 	scout := time.NewTimer(sess.scoutPause())
 	defer scout.Stop()
@@ -214,7 +211,7 @@ func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 			}
 			scout.Reset(sess.scoutPause())
 		case <-deadline.C:
-			if d := sess.patience(e.Why); d > 0 { // the pause was made longer
+			if d := sess.patience(e.Why, began); d > 0 { // the pause was made longer
 				deadline.Reset(d)
 				continue
 			}
@@ -249,14 +246,22 @@ func (sess *Session) chose() {
 	}
 }
 
-// patience returns how long the session may wait still.
-func (sess *Session) patience(why relay.Why) time.Duration {
-	s := sess.svc
-	until := sess.trouble().held.since + s.cfg.Connect.Hold
-	if why == relay.Paused {
-		until = max(until, s.pausedUntil()+s.cfg.Connect.Hold+resumeTime)
+// passTurn is for a session that ends in its turn without a backend.
+func (sess *Session) passTurn() {
+	if t := sess.troubles; t != nil && (t.held.turn || t.held.scout) {
+		t.held.turn, t.held.scout = false, false
+		sess.svc.room.next(1)
 	}
-	return until - s.now()
+}
+
+// patience returns for how long more a session may wait that has waited since then.
+func (sess *Session) patience(why relay.Why, began time.Duration) time.Duration {
+	s := sess.svc
+	left := s.cfg.Connect.Hold - sess.trouble().held.total - (s.now() - began)
+	if why == relay.Paused {
+		left = max(left, s.pausedUntil()-s.now()+s.cfg.Connect.Hold+resumeTime)
+	}
+	return left
 }
 
 // scoutPause returns after how long the first in the line tries by itself.
@@ -267,19 +272,20 @@ func (sess *Session) scoutPause() time.Duration {
 // clientWatch notices that a client who waits has left.
 type clientWatch struct {
 	client relay.Conn
+	spoken bool          // it has said something already: its end is that of a question
 	left   chan struct{} // closed when it has
 	done   chan struct{}
 }
 
 func (sess *Session) watchClient() *clientWatch {
-	c := &clientWatch{client: sess.relay.Client, left: make(chan struct{}), done: make(chan struct{})}
+	c := &clientWatch{client: sess.relay.Client, spoken: sess.trouble().spoken || len(sess.relay.Pending) > 0, left: make(chan struct{}), done: make(chan struct{})}
 	go c.run()
 	return c
 }
 
 func (c *clientWatch) run() {
 	defer close(c.done)
-	if relay.AwaitGone(c.client) {
+	if relay.AwaitGone(c.client, c.spoken) {
 		close(c.left)
 	}
 }

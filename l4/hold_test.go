@@ -211,3 +211,65 @@ func TestNoClientIsForgottenInTheLine(t *testing.T) {
 		t.Errorf("%d of %d were served", served.Load(), clients)
 	}
 }
+
+// Nobody hangs who may not wait: after a pause without a backend all are refused.
+func TestAResumedServiceWithoutABackendRefusesEverybodyAtOnce(t *testing.T) {
+	r := serve(t, Config{}, echoes(t, 1)...)
+	if err := r.Pause(patience); err != nil {
+		t.Fatal(err)
+	}
+	var clients []relay.Conn
+	for range 3 {
+		clients = append(clients, r.connect())
+	}
+	r.awaitHeld(3)
+	r.Pool().SetHealth(r.backends[0], Down, byProbe)
+	r.Resume()
+	for _, c := range clients {
+		expectReset(t, c)
+	}
+	r.awaitEnded(relay.NoBackend, 3)
+}
+
+func TestASecondPauseSetsTheTimeAnew(t *testing.T) {
+	r := serve(t, Config{}, echoes(t, 1)...)
+	for range 2000 {
+		if err := r.Pause(time.Nanosecond); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Pause(time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if !r.Resume() {
+			t.Fatal("the first pause has ended the second")
+		}
+	}
+	r.Close()
+	if err := r.Pause(time.Hour); err != ErrServiceClosed {
+		t.Errorf("a closed service was paused: %v", err)
+	}
+}
+
+// Probes go on while a service ends.
+func TestVerdictsDuringTheEndOfAServiceAreHarmless(t *testing.T) {
+	for range 50 {
+		r := serve(t, Config{OnDown: OnDownClose}, echoes(t, 2)...)
+		c := r.connect()
+		expectEcho(t, c, "x")
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					r.Pool().SetHealth(r.backends[0], []Health{Down, Up}[i%2], byProbe)
+				}
+			}
+		}()
+		r.Close()
+		close(stop)
+		<-stopped
+	}
+}

@@ -10,13 +10,20 @@ import (
 	"github.com/sluicelb/sluice/l4/relay"
 )
 
-// withdrawn hears that b may serve no session any more. With the pool's mutex held.
+// withdrawn hears that b may serve no session any more. With the pool's mutex held, and
+// never once the pool is closed: somebody waits for the closings then.
 func (s *Service) withdrawn(b *Backend) {
+	closes := s.cfg.OnDown == OnDownClose
+	// With nowhere else to go a session is better off with a backend that may answer still.
+	diverts := s.cfg.Connect.Replay > 0 && (closes || s.pool.usable > 0)
+	if !closes && !diverts {
+		return
+	}
 	s.closings.Go(func() {
-		if s.cfg.Connect.Replay > 0 {
+		if diverts {
 			s.divertAll(b)
 		}
-		if s.cfg.OnDown == OnDownClose {
+		if closes {
 			s.closeAll(b)
 		}
 	})

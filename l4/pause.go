@@ -23,10 +23,13 @@ type pausing struct {
 
 // Pause has new clients wait, whatever the backends do, until Resume; but at most for the
 // given time, so that a service is never forgotten. Sessions go on, and so do dials under
-// way. A second Pause sets the time anew. The error is ErrPaused.
+// way. A second Pause sets the time anew. The error is ErrPaused or ErrServiceClosed.
 func (s *Service) Pause(d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("%w, not %v", ErrPaused, d)
+	}
+	if s.isClosing() {
+		return ErrServiceClosed
 	}
 	p := &s.pausing
 	p.mu.Lock()
@@ -34,8 +37,9 @@ func (s *Service) Pause(d time.Duration) error {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	p.until.Store(int64(s.now() + d))
-	p.timer = time.AfterFunc(d, func() { s.resume("the time of the pause is over") })
+	until := s.now() + d
+	p.until.Store(int64(until))
+	p.timer = time.AfterFunc(d, func() { s.pauseOver(until) })
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "paused", slog.String("service", s.cfg.Name), slog.String("for", d.String()))
 	return nil
 }
@@ -44,9 +48,21 @@ func (s *Service) Pause(d time.Duration) error {
 // the service was paused.
 func (s *Service) Resume() bool { return s.resume("asked to") }
 
-func (s *Service) resume(reason string) bool {
+// pauseOver ends the pause that was to last until then, unless it has become another one.
+func (s *Service) pauseOver(until time.Duration) {
+	s.resumeFrom(until, "the time of the pause is over")
+}
+
+func (s *Service) resume(reason string) bool { return s.resumeFrom(0, reason) }
+
+// resumeFrom ends the pause that lasts until then; 0 is any.
+func (s *Service) resumeFrom(until time.Duration, reason string) bool {
 	p := &s.pausing
 	p.mu.Lock()
+	if until != 0 && s.pausedUntil() != until {
+		p.mu.Unlock()
+		return false
+	}
 	was := p.until.Swap(0) != 0
 	if p.timer != nil {
 		p.timer.Stop()
@@ -56,7 +72,10 @@ func (s *Service) resume(reason string) bool {
 	if was {
 		s.log.LogAttrs(context.Background(), slog.LevelInfo, "resumed", slog.String("service", s.cfg.Name),
 			slog.String("reason", reason), slog.Int("held", int(s.room.n.Load())))
-		s.room.signal()
+		// All of them: if there is no backend they wait for another reason from now on, or
+		// not at all.
+		s.room.events.Add(1)
+		s.room.next(s.room.most)
 	}
 	return was
 }

@@ -123,6 +123,9 @@ func (p *Pool) SetHealth(b *Backend, h Health, c Cause) {
 	p.change(b, c, func() (*note, bool) {
 		changed := b.health != h
 		b.health = h
+		if changed && h == Down {
+			b.falls.Add(1)
+		}
 		return &b.probed, changed
 	})
 }

@@ -128,7 +128,10 @@ func (r *race) arrives(a arrival) (done bool, e relay.End) {
 		abort(a.conn)
 		r.backend = nil
 	}
-	if e := r.lost(a.b, a.began, err, relay.Dead(r.relay.Client)); e.Why != relay.Running {
+	e = r.lost(a.b, a.began, err, relay.Dead(r.relay.Client))
+	switch {
+	case e.Why == relay.Descriptors && len(r.dials) > 0: // the other one has its own already
+	case e.Why != relay.Running:
 		return true, e
 	}
 	r.giveExtra()

@@ -189,8 +189,11 @@ func TestReplayAndHoldOutlastARestart(t *testing.T) {
 	send(t, c, "hello")
 	r.awaitHeld(1)
 	f.stop()
+	other := r.connect() // its dial shows that the backend has gone
+	r.awaitHeld(2)
 	backendOn(t, "tcp", f.address, echo)
 	expectRead(t, c, "hello")
+	expectEcho(t, other, "x")
 }
 
 // A backend that is frozen accepts, and never answers: when its probes notice, its clients
@@ -209,4 +212,58 @@ func TestAFirstFlightIsDivertedFromABackendThatGoesDown(t *testing.T) {
 			t.Errorf("%s: %+v", onDown, b)
 		}
 	}
+}
+
+// A client that has said all it has to say and ended its direction waits for its answer: it
+// has not left.
+func TestAQuestionWhoseBackendDiesIsHeldThoughItsClientHasEnded(t *testing.T) {
+	f := backend(t, dies(5))
+	cfg := replaying(100)
+	cfg.Connect.Hold = patience
+	cfg.Limits.Idle = 200 * time.Millisecond // which does not count while it waits
+	r := serve(t, cfg, f.config("b1"))
+	c := r.connect()
+	send(t, c, "hello")
+	c.CloseWrite()
+	r.awaitHeld(1)
+	f.stop()
+	r.Pool().SetHealth(r.backends[0], Down, byProbe)
+	<-time.After(300 * time.Millisecond)
+	backendOn(t, "tcp", f.address, echo)
+	r.Pool().SetHealth(r.backends[0], Up, byProbe)
+	expectDrain(t, c, "hello", "eof")
+}
+
+// However long a client may wait, a backend that ends its session gets its words once.
+func TestABackendThatHasHeardThemIsNotToldTheSameWordsAgain(t *testing.T) {
+	var asked atomic.Int64
+	cfg := replaying(100)
+	cfg.Connect.Hold = 500 * time.Millisecond
+	r := serve(t, cfg, backend(t, func(c relay.Conn) {
+		read(t, c, 5)
+		asked.Add(1)
+	}).config("b1"))
+	heard := observe(r.backends[0])
+	c := r.connect()
+	send(t, c, "hello")
+	expectReset(t, c)
+	if asked.Load() != 1 || heard.atOnce.Load() != 0 {
+		t.Errorf("asked %d times, blamed %d times", asked.Load(), heard.atOnce.Load())
+	}
+}
+
+// With nowhere else to go a question stays with the backend that its check calls down.
+func TestAQuestionIsNotDivertedFromTheLastBackend(t *testing.T) {
+	answers := make(chan struct{})
+	r := serve(t, replaying(100), backend(t, func(c relay.Conn) {
+		read(t, c, 5)
+		<-answers
+		io.WriteString(c, "world")
+	}).config("b1"))
+	c := r.connect()
+	send(t, c, "hello")
+	r.awaitConnected(1)
+	r.Pool().SetHealth(r.backends[0], Down, byProbe)
+	close(answers)
+	expectDrain(t, c, "world", "eof")
 }

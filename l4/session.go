@@ -49,6 +49,8 @@ type troubles struct {
 	held     held
 	pending  relay.Dialling // of backend, under way
 	hedged   int            // dials to another backend while one was silent
+	spoken   bool           // the client has said something, and it is kept
+	heard    []hearing      // who got the client's first words, and ended the session
 	replayed int            // times that the client's first words went to another backend
 }
 

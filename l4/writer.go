@@ -3,6 +3,7 @@ package l4
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 )
 
@@ -51,9 +52,8 @@ func (p *Pool) elect() {
 	if p.conflict == "" {
 		return
 	}
-	claims, holder := make([]bool, len(p.backends)), -1
+	claims, holder := p.claims(), -1
 	for i, b := range p.backends {
-		claims[i] = b.health == Up
 		if b == p.holder {
 			holder = i
 		}
@@ -67,6 +67,17 @@ func (p *Pool) elect() {
 		b.conflicting = b.outvoted && claims[i]
 	}
 	p.sayConflict()
+}
+
+// claims tells which backends claim the writer's place. One that is to get no sessions has
+// no use for it while another one claims it, unless no two may.
+func (p *Pool) claims() []bool {
+	wanted := p.conflict != ConflictNone && slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.health == Up && b.cfg.Weight > 0 })
+	claims := make([]bool, len(p.backends))
+	for i, b := range p.backends {
+		claims[i] = b.health == Up && (b.cfg.Weight > 0 || !wanted)
+	}
+	return claims
 }
 
 // sayConflict logs that several backends claim to be the writer, and when that is over.

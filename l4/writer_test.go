@@ -134,3 +134,17 @@ func TestAnUnknownBackendIsNoWriter(t *testing.T) {
 		t.Error("an unknown backend had a session")
 	}
 }
+
+// A backend that is to get no sessions does not keep the place from one that is.
+func TestAWriterOfWeightZeroStandsBack(t *testing.T) {
+	two := plain(2)
+	two[0].Weight = 0
+	for _, conflict := range []Conflict{ConflictKeep, ConflictFirst} {
+		p, b, _ := writerPool(t, conflict, two...)
+		p.SetHealth(b[0], Up, byProbe)
+		p.SetHealth(b[1], Up, byProbe)
+		if p.shape() != "b2" {
+			t.Errorf("%s: to be had: %s", conflict, p.shape())
+		}
+	}
+}

@@ -10,15 +10,15 @@ import (
 
 // awaitGone looks without taking: what the peer has said is for the backend to come. Its
 // end behind that is not seen, its reset is.
-func awaitGone(c Conn) bool {
-	_, err := peek(c, func() bool { return dead(c) })
+func awaitGone(c Conn, spoken bool) bool {
+	_, err := peek(c, func(n int) bool { return n == 0 && !spoken || dead(c) })
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // awaitWord takes nothing, an end of stream neither: after that an engine could not tell
 // whether a connection that is over had ended in order.
 func awaitWord(c Conn, _ []byte) (int, error) {
-	n, err := peek(c, func() bool { return true })
+	n, err := peek(c, func(int) bool { return true })
 	switch {
 	case n > 0 || err != nil:
 		return 0, err
@@ -28,9 +28,9 @@ func awaitWord(c Conn, _ []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// peek waits until there is something to be read that is enough, an end or an error, and
-// returns how much of a byte there is.
-func peek(c Conn, enough func() bool) (n int, err error) {
+// peek waits until what is there to be read is enough, a byte or an end, or there is an
+// error, and returns how much of a byte there is.
+func peek(c Conn, enough func(n int) bool) (n int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, err
@@ -44,7 +44,7 @@ func peek(c Conn, enough func() bool) (n int, err error) {
 		case err != nil:
 			return true
 		}
-		return n == 0 || enough()
+		return enough(max(n, 0))
 	})
 	if waited != nil {
 		return 0, waited

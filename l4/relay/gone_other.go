@@ -3,7 +3,7 @@
 package relay
 
 // awaitGone does not ask: the client's absence is noticed when a backend is connected.
-func awaitGone(Conn) bool { return false }
+func awaitGone(Conn, bool) bool { return false }
 
 func awaitWord(c Conn, b []byte) (int, error) {
 	n, err := c.Read(b)
