@@ -13,8 +13,13 @@
 //
 // # Design
 //
-// Logins are the driver's (pgconn): SCRAM, MD5, TLS. Its connection is the endpoint's, one a
-// probe; a second dial, by which the driver would cancel a query that takes too long, is
-// refused, so nothing is left when a probe has returned. A server that offers TLS gets its
-// handshake also from a probe without a user: one that breaks off is logged as an error.
+// The conversation is the endpoint's, and so are its deadline and its goodbye. The
+// SSLRequest and TLS are ours, logins are the driver's (pgconn): SCRAM, MD5, channel
+// binding. The driver never learns of the probe's deadline and cannot close the connection.
+// It also reads only whole messages that it can read, or nothing more: on an answer it does
+// not understand it would go on in a goroutine of its own, dial again to cancel its query,
+// and wait for the server longer than the probe may.
+//
+// A server that offers TLS gets its handshake also from a probe that does not insist on it:
+// one that breaks off is logged as an error.
 package postgres

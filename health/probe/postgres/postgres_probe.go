@@ -1,14 +1,21 @@
 package postgres
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sluicelb/sluice/health"
 )
@@ -34,8 +41,8 @@ type Config struct {
 	TLS *tls.Config
 }
 
-// maxAnswer bounds all that a probe reads, in bytes.
-const maxAnswer = 256 << 10
+// maxAnswer bounds all that a probe reads, and each message of it, in bytes.
+const maxAnswer = 64 << 10
 
 const (
 	stepLogin = "postgres login"
@@ -53,72 +60,126 @@ func New(e health.Endpoint, c Config) (health.Prober, error) {
 		return nil, fmt.Errorf("%w: a role, a password or a database needs a user to log in as", health.ErrConfig)
 	case c.User == "":
 		return greeter{e, c.TLS}, nil
+	case strings.ContainsRune(c.User+c.Database, 0):
+		return nil, fmt.Errorf("%w: a user or a database with a zero byte", health.ErrConfig)
 	}
 	login, err := loginConfig(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", health.ErrConfig, err)
 	}
-	return prober{e, c.Role, login}, nil
+	return prober{e, c, login}, nil
 }
 
-// loginConfig returns the driver's configuration, of which every part that it would take
-// from the environment is ours.
+// settings leaves nothing of a login to the environment or to files in the home directory.
+const settings = "host=127.0.0.1 port=5432 user=probe password=none dbname=probe sslmode=disable sslcertmode=disable " +
+	"sslrootcert='' sslcert='' sslkey='' sslpassword='' sslsni=1 sslnegotiation=postgres connect_timeout=0 " +
+	"target_session_attrs=any min_protocol_version=3.0 max_protocol_version=3.0 channel_binding=prefer require_auth=''"
+
+// loginConfig returns the driver's configuration.
 func loginConfig(c Config) (*pgconn.Config, error) {
-	cfg, err := pgconn.ParseConfig("host=127.0.0.1 port=5432 user=probe sslmode=disable target_session_attrs=any passfile=/dev/null connect_timeout=0")
+	service, done, err := emptyService()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	cfg, err := pgconn.ParseConfig(settings + service)
 	if err != nil {
 		return nil, err
 	}
 	cfg.User, cfg.Password, cfg.Database = c.User, c.Password, c.Database
-	cfg.TLSConfig, cfg.Fallbacks, cfg.SSLNegotiation = c.TLS, nil, "postgres"
 	cfg.RuntimeParams = map[string]string{"application_name": "sluice-probe"}
-	cfg.ValidateConnect, cfg.ConnectTimeout = nil, 0
-	cfg.MaxProtocolMessageBodyLen = maxAnswer
 	cfg.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	return cfg, nil
+}
+
+// emptyService returns settings that name a service without any, in a file that is there
+// until done is called. A service that the environment names can be replaced, not removed.
+func emptyService() (settings string, done func(), err error) {
+	if os.Getenv("PGSERVICE") == "" {
+		return "", func() {}, nil
+	}
+	file, err := os.CreateTemp("", "sluice-probe-*.conf")
+	if err != nil {
+		return "", nil, err
+	}
+	done = func() { os.Remove(file.Name()) }
+	_, err = io.WriteString(file, "[probe]\n")
+	if err := cmp.Or(err, file.Close()); err != nil {
+		done()
+		return "", nil, err
+	}
+	escaped := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(file.Name())
+	return fmt.Sprintf(" service=probe servicefile='%s'", escaped), done, nil
 }
 
 // prober logs in.
 type prober struct {
 	endpoint health.Endpoint
-	role     Role
+	want     Config
 	login    *pgconn.Config
 }
 
 func (p prober) Probe(ctx context.Context) error {
-	var dialled error // the endpoint's error, in its own words
+	return p.endpoint.Exchange(ctx, stepLogin, nil, func(conn net.Conn) error {
+		w := &wire{Conn: health.Bounded(conn, maxAnswer)}
+		if p.want.TLS == nil {
+			return p.talk(ctx, w, w)
+		}
+		offered, err := offersTLS(ctx, w)
+		if err != nil {
+			return err
+		}
+		secure, err := startTLS(ctx, w, offered, p.want.TLS)
+		if err != nil {
+			return err
+		}
+		defer secure.CloseWrite()
+		return p.talk(ctx, w, secure)
+	})
+}
+
+// talk logs in over conn, which is w or TLS over it, and asks. The driver gets a context
+// without an end, since the probe's ends the reads and writes of w.
+func (p prober) talk(ctx context.Context, w *wire, conn net.Conn) error {
+	t := &talk{ctx: ctx, want: p.want, intact: &intact{wire: w}}
 	cfg, dials := p.login.Copy(), 0
-	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
+	cfg.DialFunc = func(context.Context, string, string) (net.Conn, error) {
 		if dials++; dials > 1 {
 			return nil, errors.New("one connection a probe")
 		}
-		var conn net.Conn
-		if conn, dialled = p.endpoint.Dial(ctx); dialled != nil {
-			return nil, dialled
-		}
-		return health.Bounded(conn, maxAnswer), nil
+		return conn, nil
 	}
-	conn, err := pgconn.ConnectConfig(ctx, cfg)
-	switch {
-	case dialled != nil:
-		return dialled
-	case err != nil:
-		return failed(ctx, stepLogin, err)
+	cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		t.intact.r = bufio.NewReader(r)
+		t.intact.check = pgproto3.NewFrontend(&t.intact.whole, io.Discard)
+		return pgproto3.NewFrontend(t.intact, w)
+	}
+	driver, err := pgconn.ConnectConfig(context.Background(), cfg)
+	if err != nil {
+		return t.failed(stepLogin, err)
 	}
 	defer func() {
-		conn.Close(ctx)
-		<-conn.CleanupDone()
+		driver.Close(context.Background())
+		<-driver.CleanupDone()
 	}()
-	if p.role == Any {
+	if p.want.Role == Any {
 		return nil
 	}
-	return p.judge(ctx, conn)
+	return t.judge(driver)
+}
+
+// talk is one conversation through the driver.
+type talk struct {
+	ctx    context.Context // the probe's
+	want   Config
+	intact *intact
 }
 
 // judge asks for the role.
-func (p prober) judge(ctx context.Context, conn *pgconn.PgConn) error {
-	results, err := conn.Exec(ctx, "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')").ReadAll()
+func (t *talk) judge(driver *pgconn.PgConn) error {
+	results, err := driver.Exec(context.Background(), "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')").ReadAll()
 	if err != nil {
-		return failed(ctx, stepRole, err)
+		return t.failed(stepRole, err)
 	}
 	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 2 {
 		return &health.Failure{Step: stepRole, Err: errors.New("an answer without a row of two columns")}
@@ -131,63 +192,117 @@ func (p prober) judge(ctx context.Context, conn *pgconn.PgConn) error {
 	case string(row[1]) == "on":
 		is = "a primary that is read-only (default_transaction_read_only)"
 	}
-	if is != string(p.role) {
-		return &health.Failure{Step: stepRole, Err: fmt.Errorf("role is %s, want %s", is, p.role), Saw: fmt.Sprintf("%s, %s", row[0], row[1])}
+	if is != string(t.want.Role) {
+		return &health.Failure{Step: stepRole, Err: fmt.Errorf("role is %s, want %s", is, t.want.Role), Saw: fmt.Sprintf("%s, %s", row[0], row[1])}
 	}
 	return nil
 }
 
-// meanings are the errors that an operator can do something about, by SQLSTATE.
-var meanings = map[string]string{
-	"57P03": "not ready",
-	"57P01": "shutting down",
-	"53300": "too many connections",
-	"28P01": "check.user or check.password is wrong",
-	"28000": "it does not let the probe in (pg_hba.conf)",
-	"3D000": "no such database: set check.database",
-	"42501": "the probe's user may not connect",
-}
-
-// failed words an error of the driver's.
-func failed(ctx context.Context, step string, err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		answer := fmt.Sprintf("%s: %.120s (SQLSTATE %s)", pg.Severity, pg.Message, pg.Code)
-		if means, ok := meanings[pg.Code]; ok {
-			return &health.Failure{Step: step, Err: fmt.Errorf("%s: %s", means, answer), Saw: answer}
-		}
-		return &health.Failure{Step: step, Err: errors.New(answer), Saw: answer}
+// failed words an error of the driver's, which quotes its configuration, by what is behind it.
+func (t *talk) failed(step string, err error) error {
+	var said *pgconn.PgError
+	switch {
+	case t.intact.failed == nil && errors.As(err, &said):
+		return refusal{said.Severity, said.Code, said.Message}.failure(step, t.want)
+	case errors.Is(t.intact.failed, errJunk):
+		return junk(step, t.intact.message)
+	case errors.Is(t.intact.failed, errCut):
+		return &health.Failure{Step: step, Err: errCut, Saw: string(t.intact.message[:min(len(t.intact.message), sawBytes)])}
+	case t.intact.failed != nil:
+		return health.Fail(t.ctx, step, t.intact.failed)
+	case t.ctx.Err() != nil:
+		return health.Fail(t.ctx, step, err)
 	}
-	if cert := (*tls.CertificateVerificationError)(nil); errors.As(err, &cert) {
-		return &health.Failure{Step: step, Err: cert}
-	}
-	if ctx.Err() == nil && !isNet(err) {
-		return &health.Failure{Step: step, Err: errors.New(innermost(err))}
-	}
-	return health.Fail(ctx, step, err)
-}
-
-// isNet tells whether an error is the connection's.
-func isNet(err error) bool {
-	var of net.Error
-	return errors.As(err, &of)
+	return &health.Failure{Step: step, Err: innermost(err)}
 }
 
 // innermost leaves out what the driver wraps around an error: user, database and host.
-func innermost(err error) string {
+func innermost(err error) error {
 	for {
-		switch e := err.(type) {
-		case interface{ Unwrap() error }:
-			if err = e.Unwrap(); err != nil {
-				continue
-			}
-			return e.(error).Error()
-		case interface{ Unwrap() []error }:
-			if all := e.Unwrap(); len(all) > 0 {
-				err = all[len(all)-1]
-				continue
-			}
+		inner := errors.Unwrap(err)
+		if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
+			inner = all.Unwrap()[0]
 		}
-		return strings.TrimSpace(err.Error())
+		if inner == nil {
+			break
+		}
+		err = inner
 	}
+	if _, empty := err.(interface{ Unwrap() error }); empty { // the driver wraps nil too
+		return errOutOfTurn
+	}
+	return err
 }
+
+var (
+	errJunk      = errors.New("not a message")
+	errOutOfTurn = errors.New("an answer out of turn")
+)
+
+// intact lets only messages through that the driver can read. Every other end of the
+// conversation looks like a time-out to it, the one error that it returns and does no more
+// about.
+type intact struct {
+	r    *bufio.Reader
+	wire *wire
+
+	check   *pgproto3.Frontend // reads whole, ahead of the driver's
+	whole   bytes.Buffer
+	message []byte // the last one, or what was read instead
+	passed  int    // of it
+	failed  error  // why there are no more: errJunk, or one of r
+}
+
+func (m *intact) Read(p []byte) (int, error) {
+	if m.passed == len(m.message) && m.failed == nil {
+		m.passed = 0
+		if m.failed = m.next(); m.failed != nil {
+			m.wire.Close()
+		}
+	}
+	if m.failed != nil {
+		return 0, timedOut{}
+	}
+	n := copy(p, m.message[m.passed:])
+	m.passed += n
+	return n, nil
+}
+
+// next reads a message: a letter, a length that counts itself, and so many bytes.
+func (m *intact) next() error {
+	m.message = make([]byte, 5, 64)
+	n, err := io.ReadFull(m.r, m.message)
+	m.message = m.message[:n]
+	if n > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+		return errJunk
+	}
+	if err != nil {
+		return err
+	}
+	length := binary.BigEndian.Uint32(m.message[1:])
+	if length < 4 || length > maxAnswer {
+		m.message = append(m.message, buffered(m.r)...) // tells whose it is
+		return errJunk
+	}
+	m.message = append(m.message, make([]byte, length-4)...)
+	n, err = io.ReadFull(m.r, m.message[5:])
+	if err != nil {
+		m.message = m.message[:5+n]
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return errCut
+		}
+		return err
+	}
+	m.whole.Write(m.message)
+	if _, err := m.check.Receive(); err != nil {
+		return errJunk
+	}
+	return nil
+}
+
+// timedOut is what the driver takes for a time-out.
+type timedOut struct{}
+
+func (timedOut) Error() string   { return "no more messages" }
+func (timedOut) Timeout() bool   { return true }
+func (timedOut) Temporary() bool { return true }

@@ -1,10 +1,14 @@
 package postgres
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,79 +29,186 @@ func newProber(t testing.TB, e health.Endpoint, c Config) health.Prober {
 	return p
 }
 
-// C27
-func TestASSLRequestIsWholeAndEndsInOrder(t *testing.T) {
-	seen := make(chan string, 1)
-	e := probetest.Serve(t, func(c net.Conn) {
-		request := make([]byte, 8)
-		io.ReadFull(c, request)
-		io.WriteString(c, "N")
-		rest, err := io.ReadAll(c)
-		if err != nil || len(rest) > 0 {
-			seen <- "then " + string(rest) + err.Error()
-			return
+func TestALoginSaysGoodbye(t *testing.T) {
+	said := make(chan string, 1)
+	for _, c := range []struct {
+		cfg     Config
+		answers []string
+		kinds   string
+	}{
+		{Config{User: "u"}, []string{letIn + ready}, "X"},
+		{Config{User: "u", Role: Replica}, []string{letIn + ready, role("t", "on")}, "QX"},
+		{Config{User: "u", Role: Primary}, []string{letIn + ready, role("f", "off")}, "QX"},
+	} {
+		serve := conversation(said, c.answers...)
+		for _, e := range []health.Endpoint{probetest.Serve(t, serve), serveUnix(t, serve)} {
+			probetest.Expect(t, probetest.Probe(newProber(t, e, c.cfg), 5*time.Second), "")
+			if got := <-said; got != c.kinds {
+				t.Errorf("%+v over %s: the server got %q, want %q", c.cfg, e.Network, got, c.kinds)
+			}
 		}
-		seen <- string(request)
-	})
-	probetest.Expect(t, probetest.Probe(newProber(t, e, Config{}), 5*time.Second), "")
-	if got := <-seen; got != string(sslRequest) {
-		t.Errorf("the server saw %q", got)
 	}
 }
 
-func TestWhatDoesNotAnswerLikePostgresIsDown(t *testing.T) {
+func TestTheRoleIsJudged(t *testing.T) {
+	for _, c := range []struct {
+		want               Role
+		recovery, readOnly string
+		says               string
+	}{
+		{Primary, "f", "off", ""},
+		{Primary, "t", "off", "postgres role: role is replica, want primary"},
+		{Primary, "f", "on", "postgres role: role is a primary that is read-only (default_transaction_read_only), want primary"},
+		{Replica, "t", "off", ""},
+		{Replica, "t", "on", ""},
+		{Replica, "f", "off", "postgres role: role is primary, want replica"},
+		{Replica, "f", "on", "postgres role: role is a primary that is read-only (default_transaction_read_only), want replica"},
+	} {
+		serve := conversation(make(chan string, 1), letIn+ready, role(c.recovery, c.readOnly))
+		says(t, Config{User: "u", Role: c.want}, serve, 5*time.Second, c.says)
+	}
+}
+
+func TestARefusedLoginSaysWhatItMeans(t *testing.T) {
+	secret, none := Config{User: "u", Password: "secret"}, Config{User: "u"}
+	for _, c := range []struct {
+		cfg        Config
+		code, want string
+	}{
+		{none, "57P03", "not ready"},
+		{none, "57P01", "shutting down"},
+		{none, "53300", "too many connections"},
+		{secret, "28P01", "check.user or check.password is wrong"},
+		{none, "28P01", "it wants a password: set check.password"},
+		{none, "28000", "it does not let the probe in without TLS (pg_hba.conf)"},
+		{none, "3D000", "no such database: set check.database"},
+		{none, "42501", "the probe's user may not connect"},
+		{none, "XX000", "answered an error"},
+	} {
+		serve := conversation(make(chan string, 1), fatal(c.code, "text"))
+		says(t, c.cfg, serve, 5*time.Second, "postgres login: "+c.want+": FATAL: text (SQLSTATE "+c.code+")")
+	}
+}
+
+func TestWhatDoesNotLogInIsDown(t *testing.T) {
 	const long, short = 5 * time.Second, 150 * time.Millisecond
-	login := Config{User: "u", Password: "secret"}
+	parameter := message('S', "name\x00value\x00")
 	for _, c := range []struct {
 		name   string
-		cfg    Config
 		handle func(net.Conn)
 		within time.Duration
 		want   string
 	}{
-		{"an error", Config{}, probetest.Says(true, "E", "sorry, cannot fork\n\x00"), long, "answered an error"},
-		{"HTTP", Config{}, probetest.Says(false, "HTTP/1.1 400 Bad Request\r\n"), long, `not an answer of PostgreSQL: "HTTP/1.1 400`},
-		{"an end", Config{}, probetest.Says(false), long, "connection closed without an answer"},
-		{"silence", Config{}, probetest.Mute, short, "no answer"},
-		{"TLS wanted, not spoken", Config{TLS: &tls.Config{}}, probetest.Says(true, "N"), long, "it does not speak TLS"},
-		{"TLS offered, not spoken", Config{}, probetest.Says(false, "S"), long, "postgres ssl request"},
-		{"login to HTTP", login, probetest.Says(false, "HTTP/1.1 400 Bad Request\r\n"), long, "postgres login"},
-		{"login to junk without end", login, probetest.Endless("x"), long, "postgres login"},
-		{"login to an end", login, probetest.Says(false), long, "postgres login"},
-		{"login to silence", login, probetest.Mute, short, "postgres login: no answer"},
-		{"login, TLS not spoken", Config{User: "u", TLS: &tls.Config{}}, probetest.Says(true, "N"), long, "postgres login: "},
+		{"pieces", byByte(letIn + parameter + ready), long, ""},
+		{"HTTP", probetest.Says(false, "HTTP/1.1 400 Bad Request\r\n"), long, `not an answer of PostgreSQL: "HTTP/1.1 400 Bad Request"`},
+		{"MySQL", probetest.Says(true, "J\x00\x00\x00\n5.7.1234567890"), long, `not an answer of PostgreSQL: "J\x00\x00\x00\n5.7.12"`},
+		{"a few bytes", probetest.Says(false, "no\n"), long, `not an answer of PostgreSQL: "no\n"`},
+		{"a bad message", probetest.Says(true, message('R', "\x00")), long, `not an answer of PostgreSQL: "R\x00\x00\x00\x05\x00"`},
+		{"a message out of turn", probetest.Says(true, message('D', "\x00\x00")), long, "an answer out of turn"},
+		{"junk without end", probetest.Endless("x"), long, `not an answer of PostgreSQL: "xxxxxxxxxxxxxxxxxxxxxxxx"`},
+		{"parameters without end", probetest.Endless(parameter), long, "the answer is too long"},
+		{"cut", probetest.Says(false, letIn[:7]), long, "connection closed within an answer"},
+		{"an end", probetest.Says(false), long, "connection closed without an answer"},
+		{"an end after the login", probetest.Says(false, letIn), long, "connection closed without an answer"},
+		{"silence", probetest.Mute, short, "no answer in time"},
+		{"silence after the login", probetest.Says(true, letIn), short, "no answer in time"},
+		{"silence within a message", probetest.Says(true, letIn[:7]), short, "no answer in time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := probetest.Probe(newProber(t, probetest.Serve(t, c.handle), c.cfg), c.within)
-			probetest.Expect(t, err, c.want)
-			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("the password is in %q", err)
+			if c.want != "" {
+				c.want = "postgres login: " + c.want
 			}
+			says(t, Config{User: "u", Password: "secret"}, c.handle, c.within, c.want)
+		})
+	}
+	insist := Config{User: "u", TLS: &tls.Config{}}
+	says(t, insist, probetest.Says(true, "N"), long, "postgres ssl request: it does not speak TLS (ssl = off)")
+	says(t, insist, probetest.Says(false, "S"), long, "postgres ssl request: connection closed without an answer")
+	says(t, insist, probetest.Says(true, "S"), short, "postgres ssl request: no answer in time")
+}
+
+// C30. The driver would wait 15 s for the end of a query that it gives up.
+func TestOneDeadlineHoldsForTheRoleToo(t *testing.T) {
+	for _, c := range []struct{ name, answer, want string }{
+		{"silence", "", "postgres role: no answer in time"},
+		{"silence within a message", role("f", "off")[:30], "postgres role: no answer in time"},
+		{"junk", "HTTP/1.1 400", `postgres role: not an answer of PostgreSQL: "HTTP/1.1 400"`},
+		{"an error", fatal("57P01", "terminating"), "postgres role: shutting down: FATAL: terminating (SQLSTATE 57P01)"},
+		{"no row", message('C', "SELECT 0\x00") + ready, "postgres role: an answer without a row of two columns"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			said := make(chan string, 1)
+			begin := time.Now()
+			says(t, Config{User: "u", Role: Primary}, conversation(said, letIn+ready, c.answer), 300*time.Millisecond, c.want)
+			if took := time.Since(begin); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+			<-said
 		})
 	}
 }
 
+func TestAStoppedProbeReturns(t *testing.T) {
+	for _, answers := range [][]string{nil, {letIn + ready}} {
+		p := newProber(t, probetest.Serve(t, conversation(make(chan string, 1), answers...)), Config{User: "u", Role: Primary})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if err := p.Probe(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("said %v", err)
+		}
+	}
+}
+
 func TestTheConfigurationIsChecked(t *testing.T) {
-	for _, c := range []Config{{Role: Primary}, {Password: "p"}, {Database: "d"}, {User: "u", Role: "master"}} {
+	for _, c := range []Config{{Role: Primary}, {Password: "p"}, {Database: "d"}, {User: "u", Role: "master"}, {User: "u\x00"}, {User: "u", Database: "d\x00"}} {
 		if _, err := New(health.Endpoint{Network: "tcp", Address: "127.0.0.1:1"}, c); !errors.Is(err, health.ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
 
-// Whoever starts sluice may have a database of his own in his environment.
+// Whoever starts sluice may have a database of his own in his environment and his home.
 func TestTheEnvironmentHasNoSay(t *testing.T) {
-	for name, value := range map[string]string{"PGHOST": "192.0.2.1", "PGPORT": "1", "PGUSER": "me", "PGPASSWORD": "mine",
-		"PGDATABASE": "my", "PGSSLMODE": "require", "PGTARGETSESSIONATTRS": "read-write", "PGAPPNAME": "mine", "PGCONNECT_TIMEOUT": "1"} {
-		t.Setenv(name, value)
+	home := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(home, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
-	cfg, err := loginConfig(Config{User: "u", Password: "p", Database: "d"})
-	if err != nil {
-		t.Fatal(err)
+	write(".postgresql/root.crt", "none")
+	write(".postgresql/postgresql.crt", "none")
+	write(".postgresql/postgresql.key", "none")
+	passwords := write(".pgpass", "*:*:*:*:mine\n")
+	services := write(".pg_service.conf", "[mine]\nuser=me\npassword=mine\nport=none\nkrbsrvname=mine\n")
+	t.Setenv("HOME", home)
+	t.Setenv("TMPDIR", filepath.Dir(write("it's a folder/empty", ""))) // a path that needs quotes
+	plain := "no environment"
+	for name, value := range map[string]string{plain: "", "PGHOST": "192.0.2.1,192.0.2.2", "PGPORT": "none", "PGUSER": "me",
+		"PGPASSWORD": "mine", "PGDATABASE": "my", "PGPASSFILE": passwords, "PGSERVICE": "mine", "PGSERVICEFILE": services,
+		"PGSSLMODE": "require", "PGSSLROOTCERT": "/none", "PGSSLCERT": "/none", "PGSSLKEY": "/none", "PGSSLCERTMODE": "none",
+		"PGSSLNEGOTIATION": "direct", "PGSSLSNI": "0", "PGTARGETSESSIONATTRS": "read-write", "PGAPPNAME": "mine", "PGOPTIONS": "-c a=b",
+		"PGTZ": "UTC", "PGCONNECT_TIMEOUT": "none", "PGMINPROTOCOLVERSION": "3.2", "PGMAXPROTOCOLVERSION": "none",
+		"PGCHANNELBINDING": "require", "PGREQUIREAUTH": "none"} {
+		t.Run(name, func(t *testing.T) {
+			if name != plain {
+				t.Setenv(name, value)
+			}
+			cfg, err := loginConfig(Config{User: "u"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cfg.User != "u" || cfg.Password != "" || cfg.Database != "" || cfg.TLSConfig != nil || len(cfg.Fallbacks) > 0 ||
+				cfg.ValidateConnect != nil || cfg.ConnectTimeout != 0 || len(cfg.RuntimeParams) != 1 ||
+				cfg.RuntimeParams["application_name"] != "sluice-probe" || cfg.MinProtocolVersion != "3.0" || cfg.MaxProtocolVersion != "3.0" ||
+				cfg.ChannelBinding != "prefer" || cfg.RequireAuth != "" || cfg.KerberosSrvName != "" || cfg.SSLNegotiation != "postgres" {
+				t.Errorf("%+v", cfg)
+			}
+		})
 	}
-	if cfg.User != "u" || cfg.Password != "p" || cfg.Database != "d" || cfg.TLSConfig != nil || len(cfg.Fallbacks) > 0 ||
-		cfg.ValidateConnect != nil || cfg.ConnectTimeout != 0 || len(cfg.RuntimeParams) != 1 || cfg.RuntimeParams["application_name"] != "sluice-probe" {
-		t.Errorf("%+v", cfg)
+	if left, _ := filepath.Glob(filepath.Join(home, "it's a folder", "sluice*")); len(left) > 0 {
+		t.Errorf("left %q", left)
 	}
 }
 
@@ -111,4 +222,40 @@ func TestARefusedConnectIsToldAsTheConnects(t *testing.T) {
 	if err := probetest.Probe(p, 5*time.Second); err == nil || err.Error() != "connect: connection refused" {
 		t.Errorf("said %v", err)
 	}
+}
+
+// scripted is a connection whose other end says what it says and hears nothing.
+type scripted struct {
+	net.Conn
+	r io.Reader
+}
+
+func (s scripted) Read(p []byte) (int, error)  { return s.r.Read(p) }
+func (s scripted) Write(p []byte) (int, error) { return len(p), nil }
+func (s scripted) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
+
+// The driver reads what a backend cares to send: it must neither panic nor go on.
+func FuzzALogin(f *testing.F) {
+	f.Add([]byte(letIn + ready + role("f", "off")))
+	f.Add([]byte(fatal("57P03", "the database system is starting up")))
+	f.Add([]byte(message('R', "\x00\x00\x00\x0aSCRAM-SHA-256\x00\x00") + message('R', "\x00\x00\x00\x0br=a,s=YQ==,i=1")))
+	f.Add([]byte(message('R', "\x00\x00\x00\x05abcd") + letIn + message('K', "12345678") + ready))
+	login, err := loginConfig(Config{User: "u", Password: "p"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		if len(answer) > maxAnswer {
+			return
+		}
+		p := prober{want: Config{User: "u", Password: "secret", Role: Primary}, login: login}
+		w := &wire{Conn: scripted{r: bytes.NewReader(answer)}}
+		err := p.talk(t.Context(), w, w)
+		if err == nil && !bytes.Contains(answer, []byte(letIn)) {
+			t.Errorf("%q logged in", answer)
+		}
+		if err != nil && (!errors.As(err, new(*health.Failure)) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%q: %v", answer, err)
+		}
+	})
 }
