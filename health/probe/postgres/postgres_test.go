@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluicelb/sluice/health"
@@ -129,17 +131,22 @@ func TestWhatDoesNotLogInIsDown(t *testing.T) {
 
 // C30. The driver would wait 15 s for the end of a query that it gives up.
 func TestOneDeadlineHoldsForTheRoleToo(t *testing.T) {
-	for _, c := range []struct{ name, answer, want string }{
-		{"silence", "", "postgres role: no answer in time"},
-		{"silence within a message", role("f", "off")[:30], "postgres role: no answer in time"},
-		{"junk", "HTTP/1.1 400", `postgres role: not an answer of PostgreSQL: "HTTP/1.1 400"`},
-		{"an error", fatal("57P01", "terminating"), "postgres role: shutting down: FATAL: terminating (SQLSTATE 57P01)"},
-		{"no row", message('C', "SELECT 0\x00") + ready, "postgres role: an answer without a row of two columns"},
+	const long, short = 10 * time.Second, 300 * time.Millisecond
+	for _, c := range []struct {
+		name, answer string
+		within       time.Duration
+		want         string
+	}{
+		{"silence", "", short, "postgres role: no answer in time"},
+		{"silence within a message", role("f", "off")[:30], short, "postgres role: no answer in time"},
+		{"junk", "HTTP/1.1 400", long, `postgres role: not an answer of PostgreSQL: "HTTP/1.1 400"`},
+		{"an error", fatal("57P01", "terminating"), long, "postgres role: shutting down: FATAL: terminating (SQLSTATE 57P01)"},
+		{"no row", message('C', "SELECT 0\x00") + ready, long, "postgres role: an answer without a row of two columns"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			said := make(chan string, 1)
 			begin := time.Now()
-			says(t, Config{User: "u", Role: Primary}, conversation(said, letIn+ready, c.answer), 300*time.Millisecond, c.want)
+			says(t, Config{User: "u", Role: Primary}, conversation(said, letIn+ready, c.answer), c.within, c.want)
 			if took := time.Since(begin); took > 2*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -224,15 +231,38 @@ func TestARefusedConnectIsToldAsTheConnects(t *testing.T) {
 	}
 }
 
-// scripted is a connection whose other end says what it says and hears nothing.
+// scripted is a connection whose other end says what it says, whatever it hears.
 type scripted struct {
 	net.Conn
-	r io.Reader
+	r     io.Reader
+	heard atomic.Int64 // writes
 }
 
-func (s scripted) Read(p []byte) (int, error)  { return s.r.Read(p) }
-func (s scripted) Write(p []byte) (int, error) { return len(p), nil }
-func (s scripted) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
+func (s *scripted) Read(p []byte) (int, error)  { return s.r.Read(p) }
+func (s *scripted) Write(p []byte) (int, error) { s.heard.Add(1); return len(p), nil }
+func (s *scripted) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
+
+// The driver gives up a login that it does not understand in a goroutine, which it does not
+// wait for and nobody else can.
+func TestAFailedLoginStartsNothing(t *testing.T) {
+	login, err := loginConfig(Config{User: "u"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"", "HTTP/1.1 400", letIn, message('R', "\x00"), fatal("57P03", "text")} {
+		synctest.Test(t, func(t *testing.T) {
+			conn := &scripted{r: strings.NewReader(answer)}
+			w := &wire{Conn: conn}
+			if err := (prober{want: Config{User: "u"}, login: login}).talk(t.Context(), w, w); err == nil {
+				t.Errorf("%q logged in", answer)
+			}
+			synctest.Wait()
+			if n := conn.heard.Load(); n != 1 {
+				t.Errorf("%q was answered: %d writes, want the startup packet alone", answer, n)
+			}
+		})
+	}
+}
 
 // The driver reads what a backend cares to send: it must neither panic nor go on.
 func FuzzALogin(f *testing.F) {
@@ -249,7 +279,7 @@ func FuzzALogin(f *testing.F) {
 			return
 		}
 		p := prober{want: Config{User: "u", Password: "secret", Role: Primary}, login: login}
-		w := &wire{Conn: scripted{r: bytes.NewReader(answer)}}
+		w := &wire{Conn: &scripted{r: bytes.NewReader(answer)}}
 		err := p.talk(t.Context(), w, w)
 		if err == nil && !bytes.Contains(answer, []byte(letIn)) {
 			t.Errorf("%q logged in", answer)
