@@ -22,6 +22,7 @@ type Postgres struct {
 	bin  string
 	as   *syscall.SysProcAttr
 	args []string
+	cold bool // it lets nobody in, ever
 }
 
 // StartPostgres makes a cluster and starts it on a free port, as the user postgres if the tests run as root.
@@ -40,7 +41,19 @@ func StartPostgres(t testing.TB, args ...string) *Postgres {
 // StartReplica makes a copy of pg that follows it, and waits until it does.
 func (pg *Postgres) StartReplica(t testing.TB) *Postgres {
 	t.Helper()
-	r := newPostgres(t, nil)
+	return pg.replica(t, newPostgres(t, nil))
+}
+
+// StartColdReplica is StartReplica of one that is no hot standby: it turns every login away until it is promoted.
+func (pg *Postgres) StartColdReplica(t testing.TB) *Postgres {
+	t.Helper()
+	r := newPostgres(t, []string{"-c", "hot_standby=off"})
+	r.cold = true
+	return pg.replica(t, r)
+}
+
+func (pg *Postgres) replica(t testing.TB, r *Postgres) *Postgres {
+	t.Helper()
 	host, port, _ := net.SplitHostPort(pg.Addr)
 	backup := r.command("pg_basebackup", "-D", r.dir, "-R", "-X", "stream", "-c", "fast", "-h", host, "-p", port, "-U", "postgres")
 	if out, err := backup.CombinedOutput(); err != nil {
@@ -59,6 +72,21 @@ func (pg *Postgres) Promote(t testing.TB) {
 	if out, err := pg.command("pg_ctl", "promote", "-D", pg.dir, "-w").CombinedOutput(); err != nil {
 		t.Fatalf("pg_ctl promote: %v\n%s", err, out)
 	}
+}
+
+// Stop ends the server in order, its sessions and children included.
+func (pg *Postgres) Stop(t testing.TB) {
+	t.Helper()
+	pg.Signal(syscall.SIGINT)
+	if status := pg.Exit(Patience); status != 0 {
+		t.Fatalf("postgres exited with %d", status)
+	}
+}
+
+// Socket is the path of the server's Unix socket.
+func (pg *Postgres) Socket() string {
+	_, port, _ := net.SplitHostPort(pg.Addr)
+	return filepath.Join(pg.dir, ".s.PGSQL."+port)
 }
 
 // HBA lets nobody in over TCP but as the lines say, besides postgres himself.
@@ -91,7 +119,7 @@ func newPostgres(t testing.TB, args []string) *Postgres {
 		bin: filepath.Dir(program), args: args}
 }
 
-// Start starts the cluster's server; again after Kill.
+// Start starts the cluster's server; again after Kill or Stop.
 func (pg *Postgres) Start(t testing.TB) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(pg.Addr)
@@ -102,6 +130,9 @@ func (pg *Postgres) Start(t testing.TB) {
 	awaitListening(t, pg.Process, pg.Addr)
 	Eventually(t, Patience, "postgres is ready", func() bool {
 		out := pg.Output.String()
+		if pg.cold {
+			return strings.Contains(out, "started streaming WAL")
+		}
 		return strings.Contains(out, "ready to accept connections") || strings.Contains(out, "ready to accept read-only connections")
 	})
 }
