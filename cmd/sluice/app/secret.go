@@ -15,8 +15,8 @@ const maxSecret = 4 << 10
 func secret(text string) (string, error) {
 	if name, ok := strings.CutPrefix(text, "env:"); ok {
 		value, set := os.LookupEnv(name)
-		if !set {
-			return "", fmt.Errorf("environment variable %s is not set", name)
+		if !set || value == "" {
+			return "", fmt.Errorf("environment variable %s is not set, or empty", name)
 		}
 		return value, nil
 	}

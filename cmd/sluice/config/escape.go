@@ -7,6 +7,10 @@ import "strconv"
 func Unescape(text string) (string, error) {
 	var b []byte
 	for text != "" {
+		if text[0] != '\\' {
+			b, text = append(b, text[0]), text[1:]
+			continue
+		}
 		r, multibyte, rest, err := strconv.UnquoteChar(text, 0)
 		if err != nil {
 			return "", err

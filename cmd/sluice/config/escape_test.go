@@ -16,3 +16,14 @@ func TestEscapesAreGosAndQuotesAreNone(t *testing.T) {
 		}
 	}
 }
+
+func FuzzUnescape(f *testing.F) {
+	for _, seed := range []string{"", `PING\r\n`, `\x00`, `\`, `"é\u00e9`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, err := Unescape(text); err == nil && len(got) > len(text) {
+			t.Errorf("%q became longer: %q", text, got)
+		}
+	})
+}

@@ -55,16 +55,33 @@ func New(e health.Endpoint, c Config) (health.Prober, error) {
 func (p prober) Probe(ctx context.Context) error {
 	return p.endpoint.Exchange(ctx, "redis tls", p.cfg.TLS, func(conn net.Conn) error {
 		conn = health.Bounded(conn, maxAnswer)
-		return talk{ctx, conn, bufio.NewReader(conn), p.cfg.Password}.probe(p.cfg)
+		return hush(talk{ctx, conn, bufio.NewReader(conn)}.probe(p.cfg), p.cfg.Password)
 	})
+}
+
+// leastHushed is the length from which on a password is taken out of texts: a shorter one
+// is in many a word.
+const leastHushed = 4
+
+// hush takes the password out of what a failure says and keeps: some servers repeat what
+// they were sent.
+func hush(err error, password string) error {
+	f := (*health.Failure)(nil)
+	if len(password) < leastHushed || !errors.As(err, &f) {
+		return err
+	}
+	if what := f.Err.Error(); strings.Contains(what, password) {
+		f.Err = errors.New(strings.ReplaceAll(what, password, "***"))
+	}
+	f.Saw = strings.ReplaceAll(f.Saw, password, "***")
+	return f
 }
 
 // talk is a probe's conversation.
 type talk struct {
-	ctx    context.Context
-	conn   net.Conn
-	r      *bufio.Reader
-	secret string // some servers repeat in an error what they were sent
+	ctx  context.Context
+	conn net.Conn
+	r    *bufio.Reader
 }
 
 func (t talk) probe(c Config) error {
@@ -140,9 +157,6 @@ func (t talk) command(step string, words ...string) (reply, error) {
 	case err != nil:
 		return reply{}, health.Fail(t.ctx, step, err)
 	case r.kind == '-':
-		if t.secret != "" {
-			r.text = strings.ReplaceAll(r.text, t.secret, "***")
-		}
 		return reply{}, &health.Failure{Step: step, Err: errors.New(meaning(r.text)), Saw: "-" + r.text}
 	}
 	return r, nil

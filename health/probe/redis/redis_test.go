@@ -68,6 +68,8 @@ func TestAProbeJudgesTheReplies(t *testing.T) {
 		{"wrong password", Config{Password: "secret"}, map[string]string{"AUTH": "-WRONGPASS invalid username-password pair\r\n"}, "redis auth: check.user or check.password is wrong"},
 		{"password of none", Config{Password: "p"}, map[string]string{"AUTH": "-ERR AUTH <password> called without any password configured\r\n"}, "leave check.password out"},
 		{"a password that is repeated", Config{Password: "secret"}, map[string]string{"AUTH": "-ERR unknown command `AUTH`, with args beginning with: `secret`\r\n"}, "beginning with: `***`"},
+		{"a password that comes back", Config{Password: "secret"}, map[string]string{"AUTH": "$11\r\nAUTH secret\r\n"}, `answered "$AUTH ***"`},
+		{"a password that comes back as junk", Config{Password: "secret"}, map[string]string{"AUTH": "AUTH secret\r\n"}, `not an answer of Redis: "AUTH ***"`},
 		{"few rights", Config{User: "u", Password: "p", Role: Master}, map[string]string{"AUTH": "+OK\r\n", "PING": pong, "ROLE": "-NOPERM User u has no permissions to run the 'role' command\r\n"}, "redis role: the probe's user may not do that"},
 		{"loading", Config{}, map[string]string{"PING": "-LOADING Redis is loading the dataset in memory\r\n"}, "redis ping: it is loading its data (LOADING"},
 		{"no master", Config{}, map[string]string{"PING": "-MASTERDOWN Link with MASTER is down\r\n"}, "a replica without its master"},
