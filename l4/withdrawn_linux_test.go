@@ -19,6 +19,7 @@ func TestADialUnderWayDoesNotReachABackendThatWasWithdrawn(t *testing.T) {
 			hole, open := blackholeUntil(t, "old")
 			c.cfg.Balance, c.cfg.Connect.Timeout = picker.First, patience
 			r := serve(t, c.cfg, hole, backend(t, echo).config("new"))
+			r.Pool().SetHealth(r.backends[1], Down, byProbe)
 			r.Pool().SetHealth(r.backends[0], Up, byProbe)
 			client := r.connect()
 			eventually(t, "the dial to be under way", func() bool { return r.Backends()[0].Sessions == 1 })

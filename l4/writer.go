@@ -59,7 +59,8 @@ func (p *Pool) elect() {
 		}
 	}
 	p.holder = nil
-	if i := p.conflict.elect(claims, holder); i >= 0 {
+	// Who answers sooner is no better for it: all are heard before the first election.
+	if i := p.conflict.elect(claims, holder); i >= 0 && (holder >= 0 || !p.unheardOf()) {
 		p.holder = p.backends[i]
 	}
 	for i, b := range p.backends {
@@ -67,6 +68,11 @@ func (p *Pool) elect() {
 		b.conflicting = b.outvoted && claims[i]
 	}
 	p.sayConflict()
+}
+
+// unheardOf tells whether there is a backend whose first probe has not ended.
+func (p *Pool) unheardOf() bool {
+	return slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.health == Unknown })
 }
 
 // claims tells which backends claim the writer's place. One that is to get no sessions has

@@ -72,7 +72,9 @@ func TestTwoWritersNeverBothGetSessions(t *testing.T) {
 				for k := range b {
 					claims[k] = b[k].health == Up
 				}
-				holder = conflict.elect(claims, holder)
+				if holder >= 0 || !slices.ContainsFunc(b, func(b *Backend) bool { return b.health == Unknown }) {
+					holder = conflict.elect(claims, holder)
+				}
 				var tried []*Backend
 				for {
 					got, why := p.choose(random.Uint64(), tried)
@@ -101,13 +103,15 @@ func TestTwoWritersNeverBothGetSessions(t *testing.T) {
 
 func TestAConflictIsSaidOnceAndSoIsItsEnd(t *testing.T) {
 	p, b, j := writerPool(t, ConflictKeep, plain(3)...)
+	p.SetHealth(b[0], Down, byProbe)
+	p.SetHealth(b[2], Down, byProbe)
 	j.said()
 	p.SetHealth(b[1], Up, byProbe)
 	if got, want := fmt.Sprint(j.said()), "[INFO backend up INFO usable again]"; got != want {
 		t.Errorf("the first writer: %s, want %s", got, want)
 	}
 	p.SetHealth(b[0], Up, byProbe)
-	l := j.of("backend down")
+	l := j.of("backend still down") // by its probes, and now for the conflict
 	if len(l) != 1 || l[0]["backend"] != "b1" || l[0]["to"] != "conflict" || l[0]["reason"] != "2 in a row; claims to be the writer, but b2 is (conflict: keep)" {
 		t.Errorf("logged %v", l)
 	}
@@ -128,6 +132,7 @@ func TestAConflictIsSaidOnceAndSoIsItsEnd(t *testing.T) {
 func TestAnUnknownBackendIsNoWriter(t *testing.T) {
 	r := serve(t, Config{Conflict: ConflictKeep}, echoes(t, 2)...)
 	r.expectTurnedAway()
+	r.Pool().SetHealth(r.backends[1], Down, byProbe)
 	r.Pool().SetHealth(r.backends[0], Up, byProbe)
 	expectEcho(t, r.connect(), "x")
 	if r.Backends()[1].Total != 0 {
@@ -144,6 +149,22 @@ func TestAWriterOfWeightZeroStandsBack(t *testing.T) {
 		p.SetHealth(b[0], Up, byProbe)
 		p.SetHealth(b[1], Up, byProbe)
 		if p.shape() != "b2" {
+			t.Errorf("%s: to be had: %s", conflict, p.shape())
+		}
+	}
+}
+
+// Whichever backend answers first, the first election is among all.
+func TestTheFirstElectionWaitsForAll(t *testing.T) {
+	for _, conflict := range []Conflict{ConflictKeep, ConflictFirst} {
+		p, b, _ := writerPool(t, conflict, plain(3)...)
+		p.SetHealth(b[2], Up, byProbe)
+		p.SetHealth(b[1], Down, byProbe)
+		if p.shape() != "" {
+			t.Errorf("%s: to be had before all were heard: %s", conflict, p.shape())
+		}
+		p.SetHealth(b[0], Up, byProbe)
+		if p.shape() != "b1" {
 			t.Errorf("%s: to be had: %s", conflict, p.shape())
 		}
 	}
