@@ -90,6 +90,9 @@ const mysqlPort = "3306"
 // warning returns what an operator should know of a service's check before it has run for
 // a day; "" is nothing.
 func warning(c config.Service) string {
+	if conflictOf(c.Check) != "" && c.OnDown == string(l4.OnDownKeep) {
+		return "sessions on a node that is not the " + c.Check.Role + " any more stay on it; write on_down: close"
+	}
 	switch c.Check.Type {
 	case "mysql":
 		return mysql.Warning(mysql.Config{User: c.Check.User})
