@@ -139,7 +139,7 @@ func talkers(t testing.TB, n int, handle func(digit string) func(relay.Conn)) []
 func refusing(t testing.TB, name string) BackendConfig {
 	t.Helper()
 	f := backend(t, mute)
-	c := dialTest(t, "tcp", f.address, "")
+	c := dialTest(t, "tcp", f.address, "127.0.0.1") // bound, so that no dial is given its port
 	return BackendConfig{Address: c.LocalAddr().String(), Name: name, Weight: 1}
 }
 

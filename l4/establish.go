@@ -93,6 +93,7 @@ func (sess *Session) admit() relay.End {
 
 // connect finds the session a backend that accepts, and waits for one if that is allowed.
 func (sess *Session) connect() relay.End {
+	defer sess.departs()
 	for {
 		e := sess.race()
 		switch {
@@ -105,6 +106,7 @@ func (sess *Session) connect() relay.End {
 		if e = sess.hold(e); e.Why != relay.Running {
 			return sess.refused(e)
 		}
+		sess.knock()
 	}
 }
 
@@ -123,7 +125,7 @@ func (sess *Session) next() relay.End {
 
 // choose reserves a backend, beside those that are dialled already.
 func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
-	s, seen := sess.svc, sess.svc.room.events.Load()
+	s, seen := sess.svc, sess.svc.room.look()
 	b, why := s.chooseFor(sess, dialled)
 	if b == nil {
 		if s.mayHold(why) {
@@ -180,15 +182,17 @@ var errWithdrawn = errors.New("taken out of use meanwhile")
 // that was withdrawn meanwhile.
 func (sess *Session) connected() error {
 	b := sess.backend
+	sess.takeOff()
 	sess.serving.Store(b)
 	if b.barred.Load() {
 		sess.serving.Store(nil)
+		sess.ground()
 		return errWithdrawn
 	}
 	b.hear().DialOK(sess.svc.at(sess.dialled))
 	b.total.Add(1)
 	sess.svc.pool.accepted()
-	sess.svc.room.next(wokenBy)
+	sess.svc.room.proven()
 	return nil
 }
 
@@ -205,7 +209,10 @@ func (sess *Session) lost(b *Backend, began time.Duration, err error, gone bool)
 	s := sess.svc
 	fault := s.faultOf(err)
 	fault.began = s.at(began)
-	s.giveBack(b)
+	b.give()
+	if b.cfg.MaxConnections > 0 {
+		s.room.slot()
+	}
 	b.blame(fault)
 	sess.note(b, b.cfg.Name+": "+fault.text)
 	return sess.giveUp(fault, gone)

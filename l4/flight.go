@@ -3,7 +3,6 @@ package l4
 import (
 	"errors"
 	"io"
-	"net"
 	"os"
 	"time"
 
@@ -19,6 +18,18 @@ const (
 
 // past is a deadline that ends a read or a write at once.
 var past = time.Unix(1, 0)
+
+// aloft is where a session is in its first flight.
+type aloft uint8
+
+const (
+	grounded aloft = iota // it is not, or not any more
+	flying                // since its connect
+	diverted              // it is to go on with another backend, if it can
+)
+
+// errDiverted is the end of a flight to a backend that may serve no session any more.
+var errDiverted = errors.New("taken out of use")
 
 // flight is the time between a session's connect and its backend's first byte: what the
 // client says is kept, for another backend if this one ends the session before it has
@@ -52,9 +63,12 @@ func (sess *Session) firstFlight() relay.End {
 	defer f.stop()
 	for {
 		f.sent = 0
-		f.fly(true)
 		a := f.exchange()
-		f.fly(false)
+		if f.ground() && a.silent() {
+			a.err = errDiverted
+		}
+		f.relay.Client.SetReadDeadline(time.Time{})
+		f.relay.Backend.SetDeadline(time.Time{})
 		switch {
 		case sess.wasKilled():
 			return relay.End{Who: relay.Sluice, Why: relay.Internal} // its end is the kill's
@@ -69,33 +83,53 @@ func (sess *Session) firstFlight() relay.End {
 	}
 }
 
-// divert ends the connection to the backend of a session in its first flight, as if that
-// had ended it.
+// divert has a session in its first flight go on with another backend, unless it has been
+// answered. Others it leaves as they are.
 func (sess *Session) divert() {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	if sess.flying && sess.relay.Backend != nil {
-		abort(sess.relay.Backend)
+	if sess.flight != grounded {
+		sess.flight = diverted
+		sess.heed()
 	}
 }
 
-// diverted tells whether divert would.
-func (sess *Session) diverted() bool {
-	sess.mu.Lock()
-	defer sess.mu.Unlock()
-	return sess.flying
+// heed ends the wait for an answer of a session that is diverted. With mu held.
+func (sess *Session) heed() {
+	if sess.flight == diverted && sess.relay.Ends != nil && sess.relay.Backend != nil {
+		sess.relay.Backend.SetReadDeadline(past)
+	}
 }
 
-// fly says whether the session is in its first flight.
-func (sess *Session) fly(flying bool) {
+// aloft tells whether the session is in its first flight.
+func (sess *Session) aloft() bool {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	sess.flying = flying
+	return sess.flight != grounded
+}
+
+// takeOff begins the first flight, if there is to be one.
+func (sess *Session) takeOff() {
+	if sess.svc.cfg.Connect.Replay > 0 {
+		sess.mu.Lock()
+		sess.flight = flying
+		sess.mu.Unlock()
+	}
+}
+
+// ground ends the flight, and tells whether it was diverted. The backend's deadline is
+// nobody else's from then on.
+func (sess *Session) ground() bool {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	was := sess.flight
+	sess.flight = grounded
+	return was == diverted
 }
 
 // exchange tells the backend what the client says, until the backend has answered or
 // ended the session, or more has been said than is kept.
-func (f *flight) exchange() (a answer) {
+func (f *flight) exchange() answer {
 	client, backend := f.relay.Client, f.relay.Backend
 	heard := make(chan answer, 1)
 	go func() {
@@ -108,10 +142,7 @@ func (f *flight) exchange() (a answer) {
 	if f.tell() {
 		backend.SetReadDeadline(past)
 	}
-	a = <-heard
-	client.SetReadDeadline(time.Time{})
-	backend.SetDeadline(time.Time{})
-	return a
+	return <-heard
 }
 
 // tell passes on what the client says. It returns false if it is the backend's turn: it
@@ -191,8 +222,9 @@ func (f *flight) land(a answer) relay.End {
 // hearing is a backend that got what a client said first, and how often it had fallen by
 // then.
 type hearing struct {
-	b     *Backend
-	falls int64
+	b       *Backend
+	falls   int64
+	knocked bool // it was dialled since, and accepted
 }
 
 // again finds the session another backend for the same words.
@@ -200,7 +232,10 @@ func (f *flight) again(why error) relay.End {
 	f.stop()
 	b := f.backend
 	what := "ended the session before its first byte"
-	if !errors.Is(why, io.EOF) {
+	switch {
+	case errors.Is(why, errDiverted):
+		what = "taken out of use before its first byte"
+	case !errors.Is(why, io.EOF):
 		what += ": " + innermost(why).Error()
 	}
 	f.mu.Lock()
@@ -216,7 +251,7 @@ func (f *flight) again(why error) relay.End {
 	f.note(b, b.cfg.Name+": "+what)
 	t := f.trouble()
 	if t.spoken = len(f.words) > 0; f.sent > 0 {
-		t.heard = append(t.heard, hearing{b, b.falls.Load()})
+		t.heard = append(t.heard, hearing{b: b, falls: b.falls.Load()})
 	}
 	if e := f.connect(); e.Why != relay.Running {
 		return e
@@ -231,7 +266,7 @@ func (f *flight) again(why error) relay.End {
 // one that was diverted is ours.
 func (f *flight) blames(why error) bool {
 	deserved := errors.Is(why, io.EOF) && f.sent > 0
-	return !deserved && !errors.Is(why, net.ErrClosed) && f.svc.now()-f.dialled < atOnce
+	return !deserved && !errors.Is(why, errDiverted) && f.svc.now()-f.dialled < atOnce
 }
 
 // heardBy returns the backends that got the session's first words and have not fallen
@@ -246,4 +281,29 @@ func (sess *Session) heardBy() (all []*Backend) {
 		}
 	}
 	return all
+}
+
+// knock dials once each backend that got the session's first words, to learn whether it has
+// gone since: nobody else may be about to.
+func (sess *Session) knock() {
+	if sess.troubles == nil {
+		return
+	}
+	s := sess.svc
+	for i := range sess.troubles.heard {
+		h := &sess.troubles.heard[i]
+		if h.knocked || h.b.falls.Load() != h.falls {
+			continue
+		}
+		began := time.Now()
+		conn, err := s.dial(s.ctx, sess, h.b)
+		if err == nil {
+			h.knocked = true
+			conn.Close()
+			continue
+		}
+		f := s.faultOf(err)
+		f.began = began
+		h.b.blame(f)
+	}
 }

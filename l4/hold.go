@@ -24,20 +24,29 @@ const (
 
 // waitingRoom is a line of clients. The zero value has no room: set most.
 type waitingRoom struct {
-	n      atomic.Int32  // who waits
-	full   atomic.Int32  // of them for a slot of a backend that has all it may have
-	events atomic.Uint64 // that may give somebody a backend
+	n      atomic.Int32 // who waits
+	full   atomic.Int32 // of them for nothing but a slot of a backend that has all it may have
+	events atomic.Uint64
+	slots  atomic.Uint64 // that dials which failed gave back
 	most   int
 
 	mu          sync.Mutex // guards the rest
 	first, last *waiter
 	tickets     uint64
+	members     int // who has a ticket: waits, or has its turn
 }
+
+// seen is what had happened that may give somebody a backend.
+type seen struct{ events, slots uint64 }
+
+// look returns what has happened.
+func (r *waitingRoom) look() seen { return seen{r.events.Load(), r.slots.Load()} }
 
 // waiter is a place in the line.
 type waiter struct {
 	ticket   uint64
-	why      relay.Why
+	full     bool          // no dial of its has failed: all it lacks is a slot
+	served   uint64        // the newest event that gave it a turn
 	turn     chan struct{} // closed when it is the client's turn: it is not in the line then
 	inLine   bool
 	next     *waiter
@@ -45,19 +54,20 @@ type waiter struct {
 }
 
 // enter joins the line: at its end, or for a client that had its turn in vain, with the
-// ticket of before, where it was. If there have been more than the events it had seen
-// when it found no backend, it is its turn at once. It returns nil if there is no room.
-func (r *waitingRoom) enter(ticket uint64, why relay.Why, seen uint64) *waiter {
+// ticket of before, where it was. If something has happened that it had not seen when it
+// found no backend, it is its turn at once. It returns nil if there is no room.
+func (r *waitingRoom) enter(ticket uint64, full bool, had seen, served uint64) *waiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if int(r.n.Load()) >= r.most {
-		return nil
-	}
 	if ticket == 0 {
+		if r.members >= r.most {
+			return nil
+		}
+		r.members++
 		r.tickets++
 		ticket = r.tickets
 	}
-	w := &waiter{ticket: ticket, why: why, turn: make(chan struct{}), inLine: true, previous: r.last}
+	w := &waiter{ticket: ticket, full: full, served: served, turn: make(chan struct{}), inLine: true, previous: r.last}
 	for w.previous != nil && w.previous.ticket > ticket {
 		w.next, w.previous = w.previous, w.previous.previous
 	}
@@ -71,19 +81,25 @@ func (r *waitingRoom) enter(ticket uint64, why relay.Why, seen uint64) *waiter {
 	} else {
 		r.last = w
 	}
-	// Counted before it looks at the events, as signal counts the event before it looks
+	// Counted before it looks at what has happened, as signal counts before it looks
 	// whether anybody waits: one of the two sees the other.
 	r.count(w, 1)
-	if r.events.Load() != seen {
-		r.remove(w)
-		close(w.turn)
+	if r.events.Load() != had.events || full && r.slots.Load() != had.slots {
+		r.call(w)
 	}
 	return w
 }
 
+// call makes it w's turn; with mu held.
+func (r *waitingRoom) call(w *waiter) {
+	r.remove(w)
+	w.served = r.events.Load()
+	close(w.turn)
+}
+
 func (r *waitingRoom) count(w *waiter, n int32) {
 	r.n.Add(n)
-	if w.why == relay.BackendsFull {
+	if w.full {
 		r.full.Add(n)
 	}
 }
@@ -134,17 +150,55 @@ func (r *waitingRoom) signal() {
 	r.next(1)
 }
 
-// next makes it the turn of so many.
+// slot tells that a dial which failed has given its slot back. That is news for those who
+// wait for slots, and not for those whom the same backend may have failed: they would wake
+// each other for ever.
+func (r *waitingRoom) slot() {
+	r.slots.Add(1)
+	if r.full.Load() == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for w := r.first; w != nil; w = w.next {
+		if w.full {
+			r.call(w)
+			return
+		}
+	}
+}
+
+// depart gives up a ticket.
+func (r *waitingRoom) depart() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members--
+}
+
+// next makes it the turn of so many who have not had one by the newest event: else two
+// whom the same backend fails would call each other for ever.
 func (r *waitingRoom) next(n int) {
 	if r.n.Load() == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for ; n > 0 && r.first != nil; n-- {
-		w := r.first
-		r.remove(w)
-		close(w.turn)
+	newest := r.events.Load()
+	for w := r.first; w != nil && n > 0; {
+		following := w.next
+		if w.served < newest {
+			r.call(w)
+			n--
+		}
+		w = following
+	}
+}
+
+// proven tells of a connect that succeeded.
+func (r *waitingRoom) proven() {
+	if r.n.Load() > 0 {
+		r.events.Add(1)
+		r.next(wokenBy)
 	}
 }
 
@@ -155,7 +209,8 @@ type held struct {
 	turn   bool   // it is its turn to choose, and others may follow
 	scout  bool   // likewise, but on trial: others follow when it is connected
 	scouts int    // such tries in a row
-	seen   uint64 // events when it last chose in vain
+	seen   seen   // when it last chose in vain
+	served uint64 // the newest event that gave it a turn
 }
 
 // mayHold tells whether a client that ends so for want of a backend may wait for one.
@@ -174,7 +229,8 @@ func (s *Service) mayHold(why relay.Why) bool {
 func (sess *Session) hold(e relay.End) relay.End {
 	s := sess.svc
 	t, now := sess.trouble(), s.now()
-	w := s.room.enter(t.held.ticket, e.Why, t.held.seen)
+	full := e.Why == relay.BackendsFull && len(t.tried) == 0
+	w := s.room.enter(t.held.ticket, full, t.held.seen, t.held.served)
 	if w == nil {
 		sess.note(nil, "too many clients wait for a backend already")
 		return e
@@ -195,13 +251,13 @@ func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 	defer deadline.Stop()
 	scout := time.NewTimer(sess.scoutPause())
 	defer scout.Stop()
-	if e.Why != relay.ConnectFailed {
-		scout.Stop() // the pool knows of no backend: it will tell
+	if len(t.tried) == 0 && e.Why != relay.ConnectFailed {
+		scout.Stop() // there is none to try, until somebody tells
 	}
 	for {
 		select {
 		case <-w.turn:
-			t.held.turn, t.held.scouts = true, 0
+			t.held.turn, t.held.scouts, t.held.served = true, 0, w.served
 			return relay.End{}
 		case <-scout.C:
 			if s.room.lead(w) {
@@ -251,6 +307,14 @@ func (sess *Session) passTurn() {
 	if t := sess.troubles; t != nil && (t.held.turn || t.held.scout) {
 		t.held.turn, t.held.scout = false, false
 		sess.svc.room.next(1)
+	}
+}
+
+// departs is for a session that does not wait any more, whether it has a backend or not.
+func (sess *Session) departs() {
+	if t := sess.troubles; t != nil && t.held.ticket != 0 {
+		t.held.ticket = 0
+		sess.svc.room.depart()
 	}
 }
 

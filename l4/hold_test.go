@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicelb/sluice/picker"
+
 	"github.com/sluicelb/sluice/l4/relay"
 )
 
@@ -271,5 +273,74 @@ func TestVerdictsDuringTheEndOfAServiceAreHarmless(t *testing.T) {
 		r.Close()
 		close(stop)
 		<-stopped
+	}
+}
+
+func TestHeldClientsOfADeadBackendDoNotWakeEachOther(t *testing.T) {
+	for _, most := range []int{0, 1, 100} {
+		dead := refusing(t, "dead")
+		dead.MaxConnections = most
+		r := serve(t, Config{Connect: holdFor(time.Second), SessionLog: LogOff}, dead)
+		clients := []relay.Conn{r.connect(), r.connect(), r.connect()}
+		for _, c := range clients {
+			expectReset(t, c)
+		}
+		if n := r.Backends()[0].DialFailures["refused"]; n > 100 {
+			t.Errorf("max_connections %d: %d dials in a second for %d clients", most, n, len(clients))
+		}
+	}
+}
+
+// A change gives everybody in the line a turn, and not one turn after the other for ever.
+func TestAChangeGivesEachHeldClientOneTurn(t *testing.T) {
+	var r waitingRoom
+	r.most = 3
+	a, b := r.enter(0, false, r.look(), 0), r.enter(0, false, r.look(), 0)
+	r.signal()
+	<-a.turn
+	r.next(1)
+	<-b.turn
+	a = r.enter(a.ticket, false, r.look(), a.served)
+	b = r.enter(b.ticket, false, r.look(), b.served)
+	r.next(2)
+	if !a.inLine || !b.inLine {
+		t.Error("there was one change, and they had a second turn")
+	}
+	r.signal()
+	<-a.turn
+}
+
+func TestAFullBackendDoesNotHideOneThatIsBack(t *testing.T) {
+	full := backend(t, echo).config("full")
+	full.MaxConnections = 1
+	f := backend(t, echo)
+	r := serve(t, Config{Balance: picker.First, Connect: holdFor(patience)}, full, f.config("free"))
+	expectEcho(t, r.connect(), "x")
+	f.stop()
+	first := r.connect() // it meets the refusal
+	r.awaitHeld(1)
+	backendOn(t, "tcp", f.address, echo)
+	for range 20 {
+		expectEcho(t, r.connect(), "x")
+	}
+	expectEcho(t, first, "x")
+}
+
+func TestAHeldClientKeepsItsPlaceWhileItHasItsTurn(t *testing.T) {
+	var r waitingRoom
+	r.most = 1
+	w := r.enter(0, false, r.look(), 0)
+	r.signal()
+	<-w.turn
+	if r.enter(0, false, r.look(), 0) != nil {
+		t.Error("a newcomer has the only place")
+	}
+	if w = r.enter(w.ticket, false, r.look(), w.served); w == nil {
+		t.Fatal("its place is gone")
+	}
+	r.leave(w)
+	r.depart()
+	if r.enter(0, false, r.look(), 0) == nil {
+		t.Error("there is no place though nobody is there")
 	}
 }

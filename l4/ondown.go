@@ -104,10 +104,7 @@ func (s *Service) sessionsOf(b *Backend) (all []holding) {
 func (s *Service) closeOne(h holding, b *Backend) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !h.still(b) {
-		return false
-	}
-	if h.sess.diverted() {
+	if !h.still(b) || h.sess.aloft() { // the latter was diverted
 		return false
 	}
 	return h.sess.kill(relay.End{Who: relay.Sluice, Why: relay.BackendDown})

@@ -169,5 +169,6 @@ func (sess *Session) attach(conn relay.Conn) relay.End {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
 	sess.relay.Backend = conn
+	sess.heed()
 	return sess.killed
 }

@@ -234,21 +234,27 @@ func TestAQuestionWhoseBackendDiesIsHeldThoughItsClientHasEnded(t *testing.T) {
 	expectDrain(t, c, "hello", "eof")
 }
 
-// However long a client may wait, a backend that ends its session gets its words once.
+// However long a client may wait, a backend that ends its session gets its words once. It
+// is dialled once more, to learn that it is there.
 func TestABackendThatHasHeardThemIsNotToldTheSameWordsAgain(t *testing.T) {
 	var asked atomic.Int64
 	cfg := replaying(100)
 	cfg.Connect.Hold = 500 * time.Millisecond
-	r := serve(t, cfg, backend(t, func(c relay.Conn) {
-		read(t, c, 5)
-		asked.Add(1)
-	}).config("b1"))
+	f := backend(t, func(c relay.Conn) {
+		if n, _ := io.ReadFull(c, make([]byte, 5)); n > 0 {
+			asked.Add(1)
+		}
+	})
+	r := serve(t, cfg, f.config("b1"))
 	heard := observe(r.backends[0])
 	c := r.connect()
 	send(t, c, "hello")
 	expectReset(t, c)
 	if asked.Load() != 1 || heard.atOnce.Load() != 0 {
 		t.Errorf("asked %d times, blamed %d times", asked.Load(), heard.atOnce.Load())
+	}
+	if n := f.accepted.Load(); n > 2 {
+		t.Errorf("it was connected to %d times", n)
 	}
 }
 

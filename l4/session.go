@@ -37,7 +37,7 @@ type Session struct {
 	mu      sync.Mutex    // guards the rest, so that a kill meets each session either before or after a hand-over
 	relayed time.Duration // when the relay took over; zero until then
 	handed  bool          // the engine has it
-	flying  bool          // it is in its first flight
+	flight  aloft         // of a session whose first words are kept
 	killed  relay.End
 }
 

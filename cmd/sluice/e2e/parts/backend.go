@@ -127,12 +127,15 @@ func Reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// RefusedAddr is a loopback address nobody listens on.
-func RefusedAddr(t testing.TB) string { return FreeAddr(t) }
+// RefusedAddr returns an address where connection attempts are refused for as long as the test runs: its port is bound,
+// so that nobody listens there and no dial is given it for its own end.
+func RefusedAddr(t testing.TB) string {
+	t.Helper()
+	return bound(t, func(int) error { return nil })
+}
 
-// Blackhole returns an address whose connection attempts get no answer at all: the queue of its listener is full and
-// stays so.
-func Blackhole(t testing.TB) string {
+// bound returns the address of a bound socket, to which something is done.
+func bound(t testing.TB, do func(fd int) error) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -142,14 +145,22 @@ func Blackhole(t testing.TB) string {
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Listen(fd, 0); err != nil {
+	if err := do(fd); err != nil {
 		t.Fatal(err)
 	}
-	sa, err := syscall.Getsockname(fd)
+	name, err := syscall.Getsockname(fd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := fmt.Sprintf("127.0.0.1:%d", sa.(*syscall.SockaddrInet4).Port)
+	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
+}
+
+
+// Blackhole returns an address whose connection attempts get no answer at all: the queue of its listener is full and
+// stays so.
+func Blackhole(t testing.TB) string {
+	t.Helper()
+	addr := bound(t, func(fd int) error { return syscall.Listen(fd, 0) })
 	for range 8 {
 		c, err := net.DialTimeout("tcp", addr, 300*time.Millisecond)
 		if err != nil {
