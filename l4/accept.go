@@ -76,7 +76,7 @@ func (a *acceptor) accepted(c net.Conn) {
 	conn, ok := c.(relay.Conn)
 	if !ok {
 		c.Close()
-		a.s.log.Error("not a stream of bytes", "service", a.s.cfg.Name, "client", c.RemoteAddr().String())
+		a.s.log.Error("not a stream of bytes", "service", a.s.name, "client", c.RemoteAddr().String())
 		return
 	}
 	if sess := a.welcome(netClient{conn}, conn); sess != nil {
@@ -93,13 +93,13 @@ func (a *acceptor) welcome(c relay.Arrival, conn relay.Conn) *Session {
 		s.refuse(c, relay.Descriptors)
 		a.holdSpare()
 		return nil
-	case !s.cfg.Descriptors.take(perSession):
+	case !s.budget.take(perSession):
 		s.refuse(c, relay.Descriptors)
 		return nil
 	}
 	sess, ok := s.begin(c, conn)
 	if !ok {
-		s.cfg.Descriptors.give(perSession)
+		s.budget.give(perSession)
 		c.Reset()
 	}
 	return sess
@@ -111,7 +111,7 @@ func (a *acceptor) AcceptFailed(err error, q relay.Queue) (pause time.Duration) 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	say := func(n int64) {
-		a.s.log.Warn("accept failed", "service", a.s.cfg.Name, "listen", a.ln.Addr().String(),
+		a.s.log.Warn("accept failed", "service", a.s.name, "listen", a.ln.Addr().String(),
 			"error", innermost(err).Error(), "times", n)
 	}
 	if a.failed.pass(say) {
@@ -214,7 +214,7 @@ func (q queue) Accept() (relay.Arrival, error) {
 
 // refuse turns away a client for which no session was begun.
 func (s *Service) refuse(c relay.Arrival, why relay.Why) {
-	sess := &Session{svc: s, start: s.now(), client: c.Peer()}
+	sess := &Session{svc: s, cfg: s.cfg(), start: s.now(), client: c.Peer()}
 	c.Reset()
 	s.ended[why].Add(1)
 	sess.log(relay.End{Who: relay.Sluice, Why: why})

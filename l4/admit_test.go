@@ -51,7 +51,7 @@ func TestClientsAreAllowedAndDeniedByTheirAddress(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := assemble(t, Config{Allow: prefixes(t, c.allow...), Deny: prefixes(t, c.deny...)})
-			sess := &Session{svc: r.Service}
+			sess := &Session{svc: r.Service, cfg: r.cfg()}
 			if c.client != "" {
 				a := netip.AddrPortFrom(netip.MustParseAddr(c.client), 1)
 				sess.client = addrPort(net.TCPAddrFromAddrPort(a))
@@ -95,7 +95,7 @@ func TestTheConfigurationIsCopied(t *testing.T) {
 	deny := prefixes(t, "192.0.2.0/24")
 	r := assemble(t, Config{Deny: deny})
 	deny[0] = netip.MustParsePrefix("198.51.100.0/24")
-	if !contains(r.cfg.Deny, netip.MustParseAddr("192.0.2.1")) {
+	if !contains(r.cfg().Deny, netip.MustParseAddr("192.0.2.1")) {
 		t.Error("the caller changed the service's configuration")
 	}
 }

@@ -21,6 +21,20 @@ var healthNames = [...]string{"unknown", "up", "down"}
 
 func (h Health) String() string { return healthNames[h] }
 
+// Admin is a backend's administrative state, as people set it.
+type Admin uint8
+
+// The states. Sessions that a backend has are left alone in each.
+const (
+	Ready Admin = iota // it may have sessions
+	Drain              // it gets no new ones
+	Maint              // likewise, and nobody probes it: its health is unknown
+)
+
+var adminNames = [...]string{"ready", "drain", "maint"}
+
+func (a Admin) String() string { return adminNames[a] }
+
 // Observer hears what sessions learn of a backend. Its methods are called on the
 // path of every session, with some engines by the goroutine that drives many others, and
 // must not wait. They may change the pool.
@@ -39,23 +53,31 @@ type Backend struct {
 	direct           *relay.Address // nil if the address has to be looked up
 	observer         atomic.Pointer[Observer]
 
-	barred atomic.Bool // no session may begin on it, whatever view it was chosen from
+	barred atomic.Bool  // no session may begin on it, whatever view it was chosen from
+	fallen atomic.Bool  // that is by its probes, in a strict pool
+	limit  atomic.Int64 // sessions at one time; 0 = none
 
 	active  atomic.Int64 // sessions that hold it, dials included
 	total   atomic.Int64 // sessions that were connected to it
 	retries atomic.Int64 // dials to it after, or beside, another
-	falls   atomic.Int64 // dials that failed by its fault, and times that probes called it down
+	falls   atomic.Int64 // dials that failed by its fault, and times that probes called it down or up again
 	replays atomic.Int64 // sessions whose first words it got after another
 	failed  [numDialFailures]atomic.Int64
 	moved   [2]atomic.Int64 // payload of ended sessions, by relay.Direction
 
-	// Guarded by the pool's mutex.
-	health          Health
-	ejected         bool
-	outvoted        bool      // in a pool with one writer: it is another, or none
-	conflicting     bool      // outvoted, though it is up
-	risen           time.Time // since when its weight climbs; zero = it does not
-	probed, dialled note      // the newest change of health, and of ejected
+	reported [2]int64 // the newest sums of payload that were told; guarded by the service's counting
+
+	// Guarded by the pool's mutex, as are the weight and the priority of cfg.
+	health      Health
+	admin       Admin
+	removed     bool
+	ejected     bool
+	outvoted    bool      // in a pool with one writer: it is another, or none
+	conflicting bool      // outvoted, though it is up
+	pending     bool      // likewise, but nobody is elected before all have been heard
+	risen       time.Time // since when its weight climbs; zero = it does not
+	// the newest change of health, of ejected, and of admin
+	probed, dialled, ordered note
 }
 
 // note is why something changed, and when.
@@ -67,6 +89,9 @@ type note struct {
 // why returns the note on what keeps b out of use, or else the newest. With the pool's
 // mutex held.
 func (b *Backend) why() note {
+	if b.admin != Ready || b.removed {
+		return b.ordered
+	}
 	if b.health != Down && (b.ejected || b.dialled.since.After(b.probed.since)) {
 		return b.dialled
 	}
@@ -98,7 +123,7 @@ func (deaf) Answered()                    {}
 func (deaf) EndedAtOnce()                 {}
 
 // take reserves a session on b; false if b is full.
-func (b *Backend) take() bool { return reserve(&b.active, b.cfg.MaxConnections) }
+func (b *Backend) take() bool { return reserve(&b.active, int(b.limit.Load())) }
 
 func (b *Backend) give() { b.active.Add(-1) }
 

@@ -173,7 +173,7 @@ func TestAConnectionThatMetItselfIsRefused(t *testing.T) {
 	address := ln.Addr().(*net.TCPAddr)
 	ln.Close()
 	r := assemble(t, Config{Balance: picker.First}, BackendConfig{Address: address.String(), Name: "self", Weight: 1})
-	r.dialer.LocalAddr = address // what may happen by chance otherwise
+	r.cfg().dialer.LocalAddr = address // what may happen by chance otherwise
 	r.address = r.listen("127.0.0.1:0").String()
 	heard := observe(r.backends[0])
 	r.expectTurnedAway()

@@ -40,34 +40,48 @@ type outcome struct{ changed, ejected bool }
 func (p *Pool) change(b *Backend, c Cause, apply func() (*note, bool)) outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, were := p.usable, p.statuses()
+	return outcome{p.settle(b, c, apply), b.ejected}
+}
+
+// settle is change with mu held. Without b the change is one of all backends, and without
+// a note one that leaves what is known of b as it is. It returns whether there was one.
+func (p *Pool) settle(b *Backend, c Cause, apply func() (*note, bool)) bool {
+	backends, before, were, back := p.backends, p.usable, p.statuses(), false
 	why, changed := apply()
 	if !changed {
-		return outcome{false, b.ejected}
+		return false
 	}
-	*why = note{c.Reason, time.Now()}
+	now := time.Now()
+	if why != nil {
+		*why = note{c.Reason, now}
+	}
 	p.elect()
 	p.liftEjections()
 	p.usable = p.countUsable()
-	for i, o := range p.backends {
+	for i, o := range backends {
 		if out(were[i]) && o.usable() {
+			back = true
 			p.rise(o)
 		}
 	}
 	p.bar(p.withdrawn)
 	p.publish()
-	for i, o := range p.backends {
+	for i, o := range backends {
 		if o == b {
 			p.moved(o, were[i], p.because(o, c))
 		}
 	}
-	for i, o := range p.backends {
-		if o != b && were[i] != o.status() {
-			p.moved(o, were[i], p.consequence(o, were[i], c, why.since))
+	for i, o := range backends {
+		switch {
+		case o == b || were[i] == o.status():
+		case o.removed:
+			p.moved(o, were[i], c)
+		default:
+			p.moved(o, were[i], p.consequence(o, were[i], c, now))
 		}
 	}
-	p.sayOutage(before)
-	return outcome{true, b.ejected}
+	p.sayOutage(back || before == 0)
+	return true
 }
 
 // statuses returns the state of every backend.
@@ -81,6 +95,9 @@ func (p *Pool) statuses() []string {
 
 // because returns c, or why b is not used whatever c says.
 func (p *Pool) because(b *Backend, c Cause) Cause {
+	if c.Source == sourceAdmin && b.admin == Ready && !b.removed && b.health == Down {
+		c.Reason += ", but its check fails: " + b.probed.reason
+	}
 	if b.conflicting && b.health == Up {
 		c.Reason += "; " + p.reasonConflict()
 		b.probed.reason = c.Reason
@@ -120,15 +137,14 @@ func (p *Pool) liftEjections() {
 	}
 }
 
-// bar keeps sessions that are being connected from backends of a strict pool that may
-// have none, and tells of those that had been allowed them.
+// bar keeps sessions that are being connected from backends that may have none: those that
+// people have taken out, and in a strict pool those that probes have. It tells of the
+// latter.
 func (p *Pool) bar(withdrawn func(*Backend)) {
-	if !p.strict {
-		return
-	}
 	for _, b := range p.backends {
-		barred := b.health == Down || b.outvoted
-		if b.barred.Swap(barred) != barred && barred && withdrawn != nil && !p.closed {
+		fallen := p.strict && (b.health == Down || b.outvoted)
+		b.barred.Store(fallen || b.admin != Ready)
+		if b.fallen.Swap(fallen) != fallen && fallen && withdrawn != nil && !p.closed {
 			withdrawn(b)
 		}
 	}

@@ -45,9 +45,16 @@ type Config struct {
 	// called with a lock held that sessions need: it must not wait, nor call the service.
 	Transition func(Transition)
 
+	// Decision hears of every session that failed for want of a backend or was retried, at
+	// its end; nil = nobody does. It is called on the path of sessions and must not wait.
+	Decision func(Decision)
+
 	MaxConnections int // sessions at one time; 0 = no limit
 	MaxPerSource   int // sessions of one client address (of one /64 with IPv6); 0 = no limit
-	MaxHeld        int // clients that wait for a backend at one time; 0 = 10,000
+	// Rate tells whether one more client of an address may come, and counts it; nil = there
+	// is no limit. It is called on the path of sessions and must not wait.
+	Rate    func(netip.Addr) bool
+	MaxHeld int // clients that wait for a backend at one time; 0 = 10,000
 
 	Engine      relay.Engine // nil = a relay.Portable of its own; the caller closes its own one
 	Descriptors *Descriptors // the process's budget; nil = not counted

@@ -14,8 +14,8 @@ func TestTheZeroConfigIsUsableButForItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if s.Name() != "x" || s.cfg.Balance != picker.RoundRobin || s.cfg.SessionLog != LogErrors || s.cfg.Engine == nil || s.cfg.Log == nil {
-		t.Errorf("%+v", s.cfg)
+	if s.Name() != "x" || s.cfg().Balance != picker.RoundRobin || s.cfg().SessionLog != LogErrors || s.cfg().Engine == nil || s.cfg().Log == nil {
+		t.Errorf("%+v", s.cfg().Config)
 	}
 }
 

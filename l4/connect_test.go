@@ -65,7 +65,7 @@ func TestEachBackendIsTriedOnceAndThenTheClientIsReset(t *testing.T) {
 			for _, l := range r.log.await(t, "session", clients) {
 				l.expect(t, line{"msg": "session", "level": "INFO", "service": "svc", "client": "*", "backend": last, "attempts": string(rune('0' + c.tried)),
 					"duration": "*", "bytes_to_backend": "0", "bytes_to_client": "0", "end.who": "sluice", "end.why": "connect-failed",
-					"error": last + ": connection refused"})
+					"error": last + ": connection refused", "tried": "*"})
 			}
 			for i, h := range heard {
 				want := 0
@@ -154,7 +154,7 @@ func TestNothingIsReplayedOnceABackendHasGotBytes(t *testing.T) {
 // C50: the machine's own lack of ports or addresses is not held against a backend.
 func TestAFailureOfThisMachineIsNotHeldAgainstTheBackend(t *testing.T) {
 	r := assemble(t, Config{Balance: picker.First}, echoes(t, 2)...)
-	r.dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 77)} // not one of this machine
+	r.cfg().dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 77)} // not one of this machine
 	r.address = r.listen("127.0.0.1:0").String()
 	heard := []*hears{observe(r.backends[0]), observe(r.backends[1])}
 	r.expectTurnedAway()
@@ -174,7 +174,7 @@ func TestAClientThatIsGoneEndsTheSearch(t *testing.T) {
 	r := assemble(t, Config{}, plain(1)...)
 	near, far := pair(t)
 	abort(far)
-	sess := &Session{svc: r.Service}
+	sess := &Session{svc: r.Service, cfg: r.cfg()}
 	if canTell := relay.Dead(near); !canTell {
 		eventually(t, "the reset to arrive", func() bool { _, err := near.Write([]byte{0}); return err != nil })
 	}
@@ -190,7 +190,7 @@ func TestAClientThatIsGoneEndsTheSearch(t *testing.T) {
 // C47: another backend's dial would need a descriptor just as well.
 func TestADialWithoutDescriptorsEndsTheSearch(t *testing.T) {
 	r := assemble(t, Config{})
-	sess := &Session{svc: r.Service}
+	sess := &Session{svc: r.Service, cfg: r.cfg()}
 	for kind, want := range map[dialFailure]relay.End{
 		dialDescriptors: {Who: relay.Sluice, Why: relay.Descriptors},
 		dialPorts:       {}, // there may be ports towards another

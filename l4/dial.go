@@ -51,31 +51,31 @@ type dialFault struct {
 }
 
 // dial connects to b and sends it the PROXY header, if one is to be sent.
-func (s *Service) dial(ctx context.Context, sess *Session, b *Backend) (relay.Conn, error) {
-	conn, err := s.connectTo(ctx, b)
+func (sess *Session) dial(ctx context.Context, b *Backend) (relay.Conn, error) {
+	conn, err := sess.connectTo(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	return s.greet(conn, sess)
+	return sess.greet(conn)
 }
 
 // finishDial is dial for what an engine has begun.
-func (s *Service) finishDial(ctx context.Context, sess *Session, d relay.Dialling, began time.Duration) (relay.Conn, error) {
-	if limit := s.cfg.Connect.Timeout; limit > 0 {
+func (sess *Session) finishDial(ctx context.Context, d relay.Dialling, began time.Duration) (relay.Conn, error) {
+	if limit := sess.cfg.Connect.Timeout; limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit-(s.now()-began), os.ErrDeadlineExceeded)
+		ctx, cancel = context.WithTimeoutCause(ctx, limit-(sess.svc.now()-began), os.ErrDeadlineExceeded)
 		defer cancel()
 	}
 	conn, err := d.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.greet(conn, sess)
+	return sess.greet(conn)
 }
 
 // greet sends a backend that was connected what it gets first.
-func (s *Service) greet(conn relay.Conn, sess *Session) (relay.Conn, error) {
-	if err := s.sendHeader(conn, sess.header()); err != nil {
+func (sess *Session) greet(conn relay.Conn) (relay.Conn, error) {
+	if err := sess.sendHeader(conn, sess.header()); err != nil {
 		abort(conn)
 		return nil, err
 	}
@@ -109,17 +109,17 @@ func queueFull(b *Backend, err error) bool {
 	return b.network == "unix" && errors.Is(err, syscall.EAGAIN)
 }
 
-func (s *Service) connectTo(ctx context.Context, b *Backend) (relay.Conn, error) {
-	c, err := s.dialer.DialContext(ctx, b.network, b.address)
+func (sess *Session) connectTo(ctx context.Context, b *Backend) (relay.Conn, error) {
+	c, err := sess.cfg.dialer.DialContext(ctx, b.network, b.address)
 	for began := time.Now(); queueFull(b, err); {
-		if d := s.cfg.Connect.Timeout; d > 0 && time.Since(began) >= d {
+		if d := sess.cfg.Connect.Timeout; d > 0 && time.Since(began) >= d {
 			return nil, os.ErrDeadlineExceeded
 		}
 		select {
 		case <-time.After(queuePause):
 		case <-ctx.Done():
 		}
-		c, err = s.dialer.DialContext(ctx, b.network, b.address)
+		c, err = sess.cfg.dialer.DialContext(ctx, b.network, b.address)
 	}
 	if err != nil {
 		return nil, err
@@ -136,13 +136,13 @@ func (s *Service) connectTo(ctx context.Context, b *Backend) (relay.Conn, error)
 	if t, ok := conn.(*net.TCPConn); ok {
 		t.SetLinger(-1) // fails only if the connection is lost already
 	}
-	s.tune(conn)
+	sess.tune(conn)
 	return conn, nil
 }
 
 // header returns the PROXY header that the session's backend gets; nil for none.
 func (sess *Session) header() []byte {
-	version := sess.svc.cfg.Proxy.Send
+	version := sess.cfg.Proxy.Send
 	if version == 0 {
 		return nil
 	}
@@ -150,11 +150,11 @@ func (sess *Session) header() []byte {
 }
 
 // sendHeader writes the PROXY header at once, whatever the client does.
-func (s *Service) sendHeader(conn relay.Conn, header []byte) error {
+func (sess *Session) sendHeader(conn relay.Conn, header []byte) error {
 	if len(header) == 0 {
 		return nil
 	}
-	if d := s.cfg.Connect.Timeout; d > 0 {
+	if d := sess.cfg.Connect.Timeout; d > 0 {
 		conn.SetWriteDeadline(time.Now().Add(d))
 		defer conn.SetWriteDeadline(time.Time{})
 	}
@@ -163,13 +163,13 @@ func (s *Service) sendHeader(conn relay.Conn, header []byte) error {
 }
 
 // faultOf classifies the error of a dial.
-func (s *Service) faultOf(err error) *dialFault {
+func (sess *Session) faultOf(err error) *dialFault {
 	var dns *net.DNSError
 	var timeout net.Error
 	var errno syscall.Errno
 	f := &dialFault{kind: dialOther, text: innermost(err).Error()}
 	switch {
-	case s.ctx.Err() != nil || errors.Is(err, context.Canceled):
+	case sess.svc.ctx.Err() != nil || errors.Is(err, context.Canceled):
 		f.kind = dialCancelled
 	case errors.Is(err, errWithdrawn):
 		f.kind = dialWithdrawn
@@ -192,7 +192,7 @@ func (s *Service) faultOf(err error) *dialFault {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		f.kind = dialTimeout
 		if !errors.As(err, &errno) { // by our own clock
-			f.text = "no answer within " + s.cfg.Connect.Timeout.String()
+			f.text = "no answer within " + sess.cfg.Connect.Timeout.String()
 		}
 	}
 	return f

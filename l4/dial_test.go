@@ -47,13 +47,13 @@ func TestFailedDialsAreClassified(t *testing.T) {
 		{wrap(os.NewSyscallError("socket", syscall.ENFILE)), dialDescriptors, true, syscall.ENFILE.Error()},
 		{wrap(context.Canceled), dialCancelled, true, context.Canceled.Error()},
 	} {
-		f := r.faultOf(c.err)
+		f := (&Session{svc: r.Service, cfg: r.cfg()}).faultOf(c.err)
 		if f.kind != c.kind || f.kind.ours() != c.ours || f.text != c.text {
 			t.Errorf("%v is %s (ours: %v) %q, want %s (ours: %v) %q", c.err, f.kind, f.kind.ours(), f.text, c.kind, c.ours, c.text)
 		}
 	}
 	r.Close()
-	if f := r.faultOf(sys(syscall.ECONNREFUSED)); f.kind != dialCancelled {
+	if f := (&Session{svc: r.Service, cfg: r.cfg()}).faultOf(sys(syscall.ECONNREFUSED)); f.kind != dialCancelled {
 		t.Errorf("%s after Close", f.kind)
 	}
 }

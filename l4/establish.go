@@ -20,7 +20,7 @@ func (sess *Session) run() {
 // establish takes a session through its steps to the relay; the zero End if it got
 // there.
 func (sess *Session) establish() relay.End {
-	sess.svc.tune(sess.relay.Client)
+	sess.tune(sess.relay.Client)
 	if sess.mustSayWho() {
 		if e := sess.readHeader(); e.Why != relay.Running {
 			return e
@@ -34,7 +34,7 @@ func (sess *Session) establish() relay.End {
 	if e := sess.connect(); e.Why != relay.Running {
 		return e
 	}
-	if sess.svc.cfg.Connect.Replay > 0 {
+	if sess.cfg.Connect.Replay > 0 {
 		if e := sess.firstFlight(); e.Why != relay.Running {
 			return e
 		}
@@ -44,14 +44,14 @@ func (sess *Session) establish() relay.End {
 
 // mustSayWho tells whether the client is to send a PROXY header.
 func (sess *Session) mustSayWho() bool {
-	return !sess.admitted && contains(sess.svc.cfg.Proxy.Accept, sess.client.Addr())
+	return !sess.admitted && contains(sess.cfg.Proxy.Accept, sess.client.Addr())
 }
 
 // readHeader reads the PROXY header that a trusted peer must send. What came behind
 // it in the same segments is the first payload.
 func (sess *Session) readHeader() relay.End {
 	c := sess.relay.Client
-	if d := sess.svc.cfg.Proxy.AcceptTimeout; d > 0 {
+	if d := sess.cfg.Proxy.AcceptTimeout; d > 0 {
 		c.SetReadDeadline(sess.svc.at(sess.start).Add(d))
 	}
 	h, rest, err := readProxyHeader(c)
@@ -59,14 +59,17 @@ func (sess *Session) readHeader() relay.End {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return relay.End{Who: relay.Sluice, Why: relay.ProxyTimeout}
 	case errors.Is(err, errProxyHeader):
-		sess.note(nil, err.Error())
+		sess.note(err.Error())
 		return relay.End{Who: relay.Sluice, Why: relay.ProxyHeader}
 	case err != nil:
 		return relay.End{Who: relay.Client, Why: relay.Reset}
 	}
 	c.SetReadDeadline(time.Time{})
 	if h.source.IsValid() {
-		sess.client, sess.local = h.source, &h.destination
+		sess.mu.Lock()
+		sess.client = h.source
+		sess.mu.Unlock()
+		sess.local = &h.destination
 	}
 	sess.relay.Pending = rest
 	return relay.End{}
@@ -75,15 +78,18 @@ func (sess *Session) readHeader() relay.End {
 // admit applies what the configuration says of clients.
 func (sess *Session) admit() relay.End {
 	s, a := sess.svc, sess.client.Addr()
-	if contains(s.cfg.Deny, a) || len(s.cfg.Allow) > 0 && !contains(s.cfg.Allow, a) {
+	if contains(sess.cfg.Deny, a) || len(sess.cfg.Allow) > 0 && !contains(sess.cfg.Allow, a) {
 		return relay.End{Who: relay.Sluice, Why: relay.Denied}
 	}
-	if !reserve(&s.admitted, s.cfg.MaxConnections) {
+	if sess.cfg.Rate != nil && !sess.cfg.Rate(a) {
+		return relay.End{Who: relay.Sluice, Why: relay.LimitRate}
+	}
+	if !reserve(&s.admitted, sess.cfg.MaxConnections) {
 		return relay.End{Who: relay.Sluice, Why: relay.LimitConnections}
 	}
 	sess.admitted = true
-	if s.cfg.MaxPerSource > 0 && a.IsValid() {
-		if !s.sources.enter(sourceOf(a), s.cfg.MaxPerSource) {
+	if sess.cfg.MaxPerSource > 0 && a.IsValid() {
+		if !s.sources.enter(sourceOf(a), sess.cfg.MaxPerSource) {
 			return relay.End{Who: relay.Sluice, Why: relay.LimitPerSource}
 		}
 		sess.sourced = true
@@ -99,14 +105,16 @@ func (sess *Session) connect() relay.End {
 		switch {
 		case e.Why == relay.Running:
 			return e
-		case e.Who != relay.Sluice || !sess.svc.mayHold(e.Why):
+		case e.Who != relay.Sluice || !sess.mayHold(e.Why):
 			sess.passTurn()
 			return sess.refused(e)
 		}
 		if e = sess.hold(e); e.Why != relay.Running {
 			return sess.refused(e)
 		}
-		sess.knock()
+		if sess.trouble().held.scout {
+			sess.knock()
+		}
 	}
 }
 
@@ -128,7 +136,7 @@ func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
 	s, seen := sess.svc, sess.svc.room.look()
 	b, why := s.chooseFor(sess, dialled)
 	if b == nil {
-		if s.mayHold(why) {
+		if sess.mayHold(why) {
 			sess.trouble().held.seen = seen
 		}
 		return nil, relay.End{Who: relay.Sluice, Why: why}
@@ -144,7 +152,7 @@ func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
 // chooseFor is choose without the accounts.
 func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.Why) {
 	tried := sess.failed()
-	limit := s.cfg.Connect.Attempts
+	limit := sess.cfg.Connect.Attempts
 	switch {
 	case s.paused() && len(dialled) == 0:
 		return nil, relay.Paused
@@ -161,7 +169,7 @@ func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.
 	if b != nil || why == relay.BackendsFull || len(sess.failed())+len(heard) == 0 {
 		return b, why
 	}
-	if len(dialled) == 0 {
+	if len(dialled) == 0 && len(sess.failed()) > 0 {
 		s.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble().last)
 	}
 	return nil, relay.ConnectFailed
@@ -207,21 +215,21 @@ func (sess *Session) dialFailed(err error, gone bool) relay.End {
 // lost gives back a backend, the dial to which began then and failed.
 func (sess *Session) lost(b *Backend, began time.Duration, err error, gone bool) relay.End {
 	s := sess.svc
-	fault := s.faultOf(err)
+	fault := sess.faultOf(err)
 	fault.began = s.at(began)
 	b.give()
-	if b.cfg.MaxConnections > 0 {
+	if b.limit.Load() > 0 {
 		s.room.slot()
 	}
 	b.blame(fault)
-	sess.note(b, b.cfg.Name+": "+fault.text)
+	sess.failedWith(b, fault.text, began)
 	return sess.giveUp(fault, gone)
 }
 
 // giveBack ends what a session had reserved.
 func (s *Service) giveBack(b *Backend) {
 	b.give()
-	if b.cfg.MaxConnections > 0 {
+	if b.limit.Load() > 0 {
 		s.room.signal()
 	}
 }

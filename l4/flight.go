@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sluicelb/sluice/l4/relay"
@@ -110,7 +111,7 @@ func (sess *Session) aloft() bool {
 
 // takeOff begins the first flight, if there is to be one.
 func (sess *Session) takeOff() {
-	if sess.svc.cfg.Connect.Replay > 0 {
+	if sess.cfg.Connect.Replay > 0 {
 		sess.mu.Lock()
 		sess.flight = flying
 		sess.mu.Unlock()
@@ -176,11 +177,11 @@ func (f *flight) tell() (enough bool) {
 }
 
 // tooMuch tells whether the client has said more than is kept.
-func (f *flight) tooMuch() bool { return len(f.words) > f.svc.cfg.Connect.Replay }
+func (f *flight) tooMuch() bool { return len(f.words) > f.cfg.Connect.Replay }
 
 // listen takes what the client says, and at most one byte more than is kept.
 func (f *flight) listen() (int, error) {
-	room := min(wordsAtOnce, f.svc.cfg.Connect.Replay+1-len(f.words))
+	room := min(wordsAtOnce, f.cfg.Connect.Replay+1-len(f.words))
 	at := len(f.words)
 	f.words = append(f.words, make([]byte, room)...)
 	n, err := f.relay.Client.Read(f.words[at:])
@@ -191,7 +192,7 @@ func (f *flight) listen() (int, error) {
 // awaitBytes sets the time for which nothing may be said.
 func (f *flight) awaitBytes() {
 	f.stop()
-	if limit, why := f.svc.cfg.Limits.Inactivity(f.ended); limit > 0 {
+	if limit, why := f.cfg.Limits.Inactivity(f.ended); limit > 0 {
 		f.idle = time.AfterFunc(limit, func() { f.kill(relay.End{Who: relay.Sluice, Why: why}) })
 	}
 }
@@ -248,7 +249,7 @@ func (f *flight) again(why error) relay.End {
 	}
 	f.backend = nil
 	f.svc.giveBack(b)
-	f.note(b, b.cfg.Name+": "+what)
+	f.failedWith(b, what, f.dialled)
 	t := f.trouble()
 	if t.spoken = len(f.words) > 0; f.sent > 0 {
 		t.heard = append(t.heard, hearing{b: b, falls: b.falls.Load()})
@@ -283,6 +284,14 @@ func (sess *Session) heardBy() (all []*Backend) {
 	return all
 }
 
+// knocks tells whether knock has anybody to dial.
+func (sess *Session) knocks() bool {
+	return sess.troubles != nil && slices.ContainsFunc(sess.troubles.heard, hearing.open)
+}
+
+// open tells whether it is not known if the backend has gone since.
+func (h hearing) open() bool { return !h.knocked && h.b.falls.Load() == h.falls }
+
 // knock dials once each backend that got the session's first words, to learn whether it has
 // gone since: nobody else may be about to.
 func (sess *Session) knock() {
@@ -292,17 +301,17 @@ func (sess *Session) knock() {
 	s := sess.svc
 	for i := range sess.troubles.heard {
 		h := &sess.troubles.heard[i]
-		if h.knocked || h.b.falls.Load() != h.falls {
+		if !h.open() {
 			continue
 		}
 		began := time.Now()
-		conn, err := s.dial(s.ctx, sess, h.b)
+		conn, err := sess.dial(s.ctx, h.b)
 		if err == nil {
 			h.knocked = true
 			conn.Close()
 			continue
 		}
-		f := s.faultOf(err)
+		f := sess.faultOf(err)
 		f.began = began
 		h.b.blame(f)
 	}

@@ -10,12 +10,12 @@ import (
 // front has the engine accept, and connect, until the service is closing. The error is
 // errors.ErrUnsupported for an engine, or a listener, that this is not for.
 func (a *acceptor) front() error {
-	engine, able := a.s.cfg.Engine.(relay.Front)
+	engine, able := a.s.engine.(relay.Front)
 	ln, ours := a.ln.(*listener)
 	if !able || !ours {
 		return errors.ErrUnsupported
 	}
-	listening, err := engine.Listen(ln, a.s.sockets(), a)
+	listening, err := engine.Listen(ln, a.s.cfg().sockets(), a)
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return errors.ErrUnsupported // out of descriptors, say: the other way needs none
 	} else if err != nil {
@@ -68,12 +68,11 @@ func (sess *Session) Open() relay.Step {
 // nextStep says how the next backend is reached. Who may have to wait, or has words that
 // are kept, leaves the engine.
 func (sess *Session) nextStep() relay.Step {
-	s := sess.svc
-	if s.cfg.Connect.Replay > 0 {
+	if sess.cfg.Connect.Replay > 0 {
 		return relay.Step{Leave: true}
 	}
 	if e := sess.next(); e.Why != relay.Running {
-		if s.mayHold(e.Why) {
+		if sess.mayHold(e.Why) {
 			return relay.Step{Leave: true}
 		}
 		return relay.Step{End: sess.refused(e)}
@@ -81,7 +80,7 @@ func (sess *Session) nextStep() relay.Step {
 	if sess.backend.direct == nil { // a name has to be looked up
 		return relay.Step{Leave: true}
 	}
-	return relay.Step{To: sess.backend.direct, Timeout: s.cfg.Connect.Timeout, Patience: s.cfg.Connect.HedgeAfter, Sockets: s.sockets()}
+	return relay.Step{To: sess.backend.direct, Timeout: sess.cfg.Connect.Timeout, Patience: sess.cfg.Connect.HedgeAfter, Sockets: sess.cfg.sockets()}
 }
 
 // Greeting implements relay.Opener.
@@ -126,7 +125,7 @@ func (sess *Session) Left(client relay.Conn, err error) {
 		if t := sess.troubles; t != nil && t.pending != nil {
 			t.pending.Abandon()
 		}
-		sess.note(nil, innermost(err).Error())
+		sess.note(innermost(err).Error())
 		sess.finish(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
 	case killed.Why != relay.Running:
 		sess.turnAway(killed)

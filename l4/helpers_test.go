@@ -98,7 +98,7 @@ func (r *rig) expectNothingHeld() {
 	if r.sessions.n != 0 || len(r.listeners) != 0 || len(r.sources.n) != 0 {
 		r.t.Errorf("left: %d records, %d listeners, %d sources", r.sessions.n, len(r.listeners), len(r.sources.n))
 	}
-	if d := r.cfg.Descriptors; d != nil && d.used.Load() != 0 {
+	if d := r.budget; d != nil && d.used.Load() != 0 {
 		r.t.Errorf("%d descriptors are left in use", d.used.Load())
 	}
 }

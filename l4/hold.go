@@ -44,9 +44,11 @@ func (r *waitingRoom) look() seen { return seen{r.events.Load(), r.slots.Load()}
 
 // waiter is a place in the line.
 type waiter struct {
-	ticket   uint64
-	full     bool          // no dial of its has failed: all it lacks is a slot
-	served   uint64        // the newest event that gave it a turn
+	ticket  uint64 // 0 = none yet
+	full    bool   // no dial of its has failed: all it lacks is a slot
+	limited bool   // there is nothing for it to dial, though there may be for others
+	served  uint64 // one more than the newest event that gave it a turn
+
 	turn     chan struct{} // closed when it is the client's turn: it is not in the line then
 	inLine   bool
 	next     *waiter
@@ -55,20 +57,21 @@ type waiter struct {
 
 // enter joins the line: at its end, or for a client that had its turn in vain, with the
 // ticket of before, where it was. If something has happened that it had not seen when it
-// found no backend, it is its turn at once. It returns nil if there is no room.
-func (r *waitingRoom) enter(ticket uint64, full bool, had seen, served uint64) *waiter {
+// found no backend, it is its turn at once. It returns false if there is no room.
+func (r *waitingRoom) enter(w *waiter, had seen) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ticket == 0 {
+	if w.ticket == 0 {
 		if r.members >= r.most {
-			return nil
+			return false
 		}
 		r.members++
 		r.tickets++
-		ticket = r.tickets
+		w.ticket = r.tickets
 	}
-	w := &waiter{ticket: ticket, full: full, served: served, turn: make(chan struct{}), inLine: true, previous: r.last}
-	for w.previous != nil && w.previous.ticket > ticket {
+	w.turn, w.inLine = make(chan struct{}), true
+	w.previous, w.next = r.last, nil
+	for w.previous != nil && w.previous.ticket > w.ticket {
 		w.next, w.previous = w.previous, w.previous.previous
 	}
 	if w.previous != nil {
@@ -84,16 +87,16 @@ func (r *waitingRoom) enter(ticket uint64, full bool, had seen, served uint64) *
 	// Counted before it looks at what has happened, as signal counts before it looks
 	// whether anybody waits: one of the two sees the other.
 	r.count(w, 1)
-	if r.events.Load() != had.events || full && r.slots.Load() != had.slots {
+	if r.events.Load() != had.events || w.full && r.slots.Load() != had.slots {
 		r.call(w)
 	}
-	return w
+	return true
 }
 
 // call makes it w's turn; with mu held.
 func (r *waitingRoom) call(w *waiter) {
 	r.remove(w)
-	w.served = r.events.Load()
+	w.served = r.events.Load() + 1
 	close(w.turn)
 }
 
@@ -132,11 +135,15 @@ func (r *waitingRoom) leave(w *waiter) bool {
 	return true
 }
 
-// lead takes w out of the line if it is the first.
+// lead takes w out of the line if it is the first of those who have something to dial.
 func (r *waitingRoom) lead(w *waiter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.first != w {
+	first := r.first
+	for first != nil && first.limited && first != w {
+		first = first.next
+	}
+	if first != w {
 		return false
 	}
 	r.remove(w)
@@ -186,7 +193,7 @@ func (r *waitingRoom) next(n int) {
 	newest := r.events.Load()
 	for w := r.first; w != nil && n > 0; {
 		following := w.next
-		if w.served < newest {
+		if w.served <= newest {
 			r.call(w)
 			n--
 		}
@@ -210,16 +217,16 @@ type held struct {
 	scout  bool   // likewise, but on trial: others follow when it is connected
 	scouts int    // such tries in a row
 	seen   seen   // when it last chose in vain
-	served uint64 // the newest event that gave it a turn
+	served uint64 // see waiter
 }
 
 // mayHold tells whether a client that ends so for want of a backend may wait for one.
-func (s *Service) mayHold(why relay.Why) bool {
+func (sess *Session) mayHold(why relay.Why) bool {
 	switch why {
 	case relay.Paused:
 		return true
 	case relay.NoBackend, relay.BackendsFull, relay.ConnectFailed:
-		return s.cfg.Connect.Hold > 0
+		return sess.cfg.Connect.Hold > 0
 	}
 	return false
 }
@@ -230,13 +237,22 @@ func (sess *Session) hold(e relay.End) relay.End {
 	s := sess.svc
 	t, now := sess.trouble(), s.now()
 	full := e.Why == relay.BackendsFull && len(t.tried) == 0
-	w := s.room.enter(t.held.ticket, full, t.held.seen, t.held.served)
-	if w == nil {
-		sess.note(nil, "too many clients wait for a backend already")
+	if t.held.turn && !full {
+		t.held.turn = false
+		s.room.next(1) // there was nothing for this one, which says little of the others
+	}
+	w := &waiter{
+		ticket: t.held.ticket, served: t.held.served, full: full,
+		limited: e.Why == relay.ConnectFailed && len(t.tried) == 0,
+	}
+	if !s.room.enter(w, t.held.seen) {
+		sess.note("too many clients wait for a backend already")
 		return e
 	}
 	t.held.ticket, t.held.turn, t.held.scout = w.ticket, false, false
+	sess.setWaits(true)
 	end := sess.wait(w, e)
+	sess.setWaits(false)
 	t.held.total += s.now() - now
 	t.tried = nil
 	return end
@@ -251,7 +267,7 @@ func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 	defer deadline.Stop()
 	scout := time.NewTimer(sess.scoutPause())
 	defer scout.Stop()
-	if len(t.tried) == 0 && e.Why != relay.ConnectFailed {
+	if len(t.tried) == 0 && !(w.limited && sess.knocks()) {
 		scout.Stop() // there is none to try, until somebody tells
 	}
 	for {
@@ -278,6 +294,13 @@ func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 			return sess.leaveRoom(w, relay.End{Who: relay.Operator, Why: relay.Drain})
 		}
 	}
+}
+
+// setWaits says whether the session waits.
+func (sess *Session) setWaits(waits bool) {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	sess.waits = waits
 }
 
 // leaveRoom ends a wait in vain.
@@ -321,9 +344,9 @@ func (sess *Session) departs() {
 // patience returns for how long more a session may wait that has waited since then.
 func (sess *Session) patience(why relay.Why, began time.Duration) time.Duration {
 	s := sess.svc
-	left := s.cfg.Connect.Hold - sess.trouble().held.total - (s.now() - began)
+	left := sess.cfg.Connect.Hold - sess.trouble().held.total - (s.now() - began)
 	if why == relay.Paused {
-		left = max(left, s.pausedUntil()-s.now()+s.cfg.Connect.Hold+resumeTime)
+		left = max(left, s.pausedUntil()-s.now()+sess.cfg.Connect.Hold+resumeTime)
 	}
 	return left
 }

@@ -295,13 +295,15 @@ func TestHeldClientsOfADeadBackendDoNotWakeEachOther(t *testing.T) {
 func TestAChangeGivesEachHeldClientOneTurn(t *testing.T) {
 	var r waitingRoom
 	r.most = 3
-	a, b := r.enter(0, false, r.look(), 0), r.enter(0, false, r.look(), 0)
+	a, b := &waiter{}, &waiter{}
+	r.enter(a, r.look())
+	r.enter(b, r.look())
 	r.signal()
 	<-a.turn
 	r.next(1)
 	<-b.turn
-	a = r.enter(a.ticket, false, r.look(), a.served)
-	b = r.enter(b.ticket, false, r.look(), b.served)
+	r.enter(a, r.look())
+	r.enter(b, r.look())
 	r.next(2)
 	if !a.inLine || !b.inLine {
 		t.Error("there was one change, and they had a second turn")
@@ -329,18 +331,19 @@ func TestAFullBackendDoesNotHideOneThatIsBack(t *testing.T) {
 func TestAHeldClientKeepsItsPlaceWhileItHasItsTurn(t *testing.T) {
 	var r waitingRoom
 	r.most = 1
-	w := r.enter(0, false, r.look(), 0)
+	w := &waiter{}
+	r.enter(w, r.look())
 	r.signal()
 	<-w.turn
-	if r.enter(0, false, r.look(), 0) != nil {
+	if r.enter(&waiter{}, r.look()) {
 		t.Error("a newcomer has the only place")
 	}
-	if w = r.enter(w.ticket, false, r.look(), w.served); w == nil {
+	if !r.enter(w, r.look()) {
 		t.Fatal("its place is gone")
 	}
 	r.leave(w)
 	r.depart()
-	if r.enter(0, false, r.look(), 0) == nil {
+	if !r.enter(&waiter{}, r.look()) {
 		t.Error("there is no place though nobody is there")
 	}
 }

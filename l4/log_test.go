@@ -72,7 +72,7 @@ func TestClientsTurnedAwayAreLoggedOnceASecond(t *testing.T) {
 		r := assemble(t, Config{SessionLog: LogErrors})
 		say := func(n int, why relay.Why, attempts int) {
 			for range n {
-				sess := &Session{svc: r.Service, attempts: attempts}
+				sess := &Session{svc: r.Service, cfg: r.cfg(), attempts: attempts}
 				sess.log(relay.End{Who: relay.Sluice, Why: why})
 			}
 		}

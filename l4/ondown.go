@@ -13,9 +13,10 @@ import (
 // withdrawn hears that b may serve no session any more. With the pool's mutex held, and
 // never once the pool is closed: somebody waits for the closings then.
 func (s *Service) withdrawn(b *Backend) {
-	closes := s.cfg.OnDown == OnDownClose
+	cfg := s.cfg()
+	closes := cfg.OnDown == OnDownClose
 	// With nowhere else to go a session is better off with a backend that may answer still.
-	diverts := s.cfg.Connect.Replay > 0 && (closes || s.pool.usable > 0)
+	diverts := cfg.Connect.Replay > 0 && (closes || s.pool.usable > 0)
 	if !closes && !diverts {
 		return
 	}
@@ -46,9 +47,9 @@ func (s *Service) divertAll(b *Backend) {
 // to ask whether b is barred.
 func (s *Service) closeAll(b *Backend) {
 	began, closed := time.Now(), 0
-	held := s.sessionsOf(b)
+	held, over := s.sessionsOf(b), s.cfg().CloseOver
 	for i, h := range held {
-		if !s.pause(b, time.Until(began.Add(s.cfg.CloseOver*time.Duration(i)/time.Duration(len(held))))) {
+		if !s.pause(b, time.Until(began.Add(over*time.Duration(i)/time.Duration(len(held))))) {
 			break
 		}
 		if s.closeOne(h, b) {
@@ -56,7 +57,7 @@ func (s *Service) closeAll(b *Backend) {
 		}
 	}
 	if closed > 0 {
-		s.log.LogAttrs(context.Background(), slog.LevelInfo, "sessions closed", slog.String("service", s.cfg.Name),
+		s.log.LogAttrs(context.Background(), slog.LevelInfo, "sessions closed", slog.String("service", s.name),
 			slog.String("backend", b.cfg.Name), slog.String("reason", relay.BackendDown.String()),
 			slog.Int("sessions", closed), slog.String("over", time.Since(began).Round(time.Millisecond).String()))
 	}
@@ -71,7 +72,7 @@ func (s *Service) pause(b *Backend, d time.Duration) bool {
 			return false // all are killed
 		}
 	}
-	return b.barred.Load()
+	return b.fallen.Load()
 }
 
 // holding is a session and when it began, which tells it from the next one that has its

@@ -40,7 +40,7 @@ func (s *Service) Pause(d time.Duration) error {
 	until := s.now() + d
 	p.until.Store(int64(until))
 	p.timer = time.AfterFunc(d, func() { s.pauseOver(until) })
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "paused", slog.String("service", s.cfg.Name), slog.String("for", d.String()))
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "paused", slog.String("service", s.name), slog.String("for", d.String()))
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (s *Service) resumeFrom(until time.Duration, reason string) bool {
 	}
 	p.mu.Unlock()
 	if was {
-		s.log.LogAttrs(context.Background(), slog.LevelInfo, "resumed", slog.String("service", s.cfg.Name),
+		s.log.LogAttrs(context.Background(), slog.LevelInfo, "resumed", slog.String("service", s.name),
 			slog.String("reason", reason), slog.Int("held", int(s.room.n.Load())))
 		// All of them: if there is no backend they wait for another reason from now on, or
 		// not at all.

@@ -2,7 +2,6 @@ package l4
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -22,6 +21,7 @@ type Pool struct {
 
 	mu       sync.Mutex // guards the rest, and the states of the backends
 	backends []*Backend // in the order added
+	leaving  []*Backend // that were removed, with sessions then
 	usable   int        // how many of them are
 	cursors  cursors
 	writers
@@ -37,20 +37,18 @@ type Pool struct {
 type poolConfig struct {
 	service string
 	balance string
-	log     *slog.Logger
+	rules
+	log *slog.Logger
 
-	// strict has no session begin on a backend that its probes call down, even if it
-	// was chosen before.
-	strict bool
 	// These are called with the pool's mutex held, and must not wait. Nil is none.
 	withdrawn  func(*Backend)   // a strict pool's backend may serve no session any more
 	transition func(Transition) // see Config
 	free       func()           // a backend may be to be had now
 }
 
-func newPool(c poolConfig, conflict Conflict, slow time.Duration) *Pool {
+func newPool(c poolConfig, slow time.Duration) *Pool {
 	p := &Pool{poolConfig: c, cursors: make(cursors)}
-	p.conflict, p.over = conflict, slow
+	p.over = slow
 	p.closing = make(chan struct{})
 	p.view.Store(&view{})
 	return p
@@ -65,66 +63,26 @@ func (p *Pool) wake() {
 
 // Add adds backends, unknown in health, all or none. Errors wrap ErrBackend.
 func (p *Pool) Add(cfgs ...BackendConfig) ([]*Backend, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before := p.backends
-	names := make(map[string]bool, len(before)+len(cfgs))
-	for _, b := range before {
-		names[b.cfg.Name] = true
-	}
-	for _, c := range cfgs {
-		b, err := newBackend(c, names)
-		if err != nil {
-			p.backends = before
-			return nil, err
-		}
-		p.backends = append(p.backends, b)
-	}
-	p.elect()
-	p.bar(nil)
-	if err := p.rebuild(); err != nil {
-		p.backends = before
-		return nil, fmt.Errorf("%w: %w", ErrBackend, err)
-	}
-	p.usable = p.countUsable()
-	switch {
-	case p.usable > 0:
-		p.recovered()
-	case len(p.backends) > 0:
-		p.noUsable("no backend may get new sessions")
-	}
-	return slices.Clone(p.backends[len(before):]), nil
+	return p.Edit(Edit{Add: cfgs}, Cause{})
 }
 
-// newBackend makes a backend, and adds its name to names.
-func newBackend(c BackendConfig, names map[string]bool) (*Backend, error) {
-	if c.Name == "" {
-		c.Name = c.Address
-	}
-	switch {
-	case c.Address == "":
-		return nil, fmt.Errorf("%w: %q has no address", ErrBackend, c.Name)
-	case c.Weight < 0 || c.Weight > 256:
-		return nil, fmt.Errorf("%w: %q: weight %d is not within 0..256", ErrBackend, c.Name, c.Weight)
-	case c.Priority < 0 || c.MaxConnections < 0:
-		return nil, fmt.Errorf("%w: %q: priority and connection limit cannot be negative", ErrBackend, c.Name)
-	case names[c.Name]:
-		return nil, fmt.Errorf("%w: two are named %q", ErrBackend, c.Name)
-	}
-	names[c.Name] = true
+func newBackend(c BackendConfig) *Backend {
 	b := &Backend{cfg: c, probed: note{"not probed yet", time.Now()}}
+	b.limit.Store(int64(c.MaxConnections))
 	b.network, b.address = splitAddress(c.Address)
 	b.direct = relay.NewAddress(b.network, b.address)
-	return b, nil
+	return b
 }
 
 // SetHealth records the verdict of b's probes.
 func (p *Pool) SetHealth(b *Backend, h Health, c Cause) {
 	p.change(b, c, func() (*note, bool) {
-		changed := b.health != h
-		b.health = h
-		if changed && h == Down {
+		changed := b.health != h && b.admin != Maint && !b.removed
+		if changed && (h == Down || b.health == Down) {
 			b.falls.Add(1)
+		}
+		if changed {
+			b.health = h
 		}
 		return &b.probed, changed
 	})
@@ -136,6 +94,9 @@ func (p *Pool) SetHealth(b *Backend, h Health, c Cause) {
 func (p *Pool) Eject(b *Backend, c Cause) bool {
 	return p.change(b, c, func() (*note, bool) {
 		others := slices.ContainsFunc(p.backends, func(o *Backend) bool { return o != b && o.usable() })
+		if b.removed {
+			return nil, false
+		}
 		changed := !b.ejected && others
 		b.ejected = b.ejected || others
 		return &b.dialled, changed

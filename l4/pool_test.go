@@ -21,7 +21,7 @@ var (
 func pool(t testing.TB, balance string, backends ...BackendConfig) (*Pool, []*Backend, *journal) {
 	t.Helper()
 	j := &journal{}
-	p := newPool(poolConfig{service: "svc", balance: balance, log: j.logger()}, "", 0)
+	p := newPool(poolConfig{service: "svc", balance: balance, log: j.logger()}, 0)
 	all, err := p.Add(backends...)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestAddTakesAllOrNone(t *testing.T) {
 }
 
 func TestAddRefusesWhatThePolicyRefuses(t *testing.T) {
-	p := newPool(poolConfig{service: "svc", balance: "none such", log: (&journal{}).logger()}, "", 0)
+	p := newPool(poolConfig{service: "svc", balance: "none such", log: (&journal{}).logger()}, 0)
 	if all, err := p.Add(plain(1)...); !errors.Is(err, ErrBackend) || !errors.Is(err, picker.ErrUnknownPolicy) || all != nil {
 		t.Errorf("added %v, error %v", all, err)
 	}

@@ -109,8 +109,11 @@ func TestABackendThatIsGoneBeforeItsHeaderIsAFailedDial(t *testing.T) {
 	near, far := pair(t)
 	abort(far)
 	var err error
-	eventually(t, "the header's write to fail", func() bool { err = r.sendHeader(near, []byte("header")); return err != nil })
-	if f := r.faultOf(err); f.kind != dialReset || f.kind.ours() {
+	eventually(t, "the header's write to fail", func() bool {
+		err = (&Session{svc: r.Service, cfg: r.cfg()}).sendHeader(near, []byte("header"))
+		return err != nil
+	})
+	if f := (&Session{svc: r.Service, cfg: r.cfg()}).faultOf(err); f.kind != dialReset || f.kind.ours() {
 		t.Errorf("%v is %s", err, f.kind)
 	}
 }

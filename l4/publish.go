@@ -24,6 +24,7 @@ type publisher struct {
 	version  int64 // of the newest view that was begun
 	stale    bool  // there are changes since
 	busy     bool  // build runs
+	atOnce   bool  // the next view is to be there when publish returns, unless build runs
 	building sync.WaitGroup
 	closed   bool
 	closing  chan struct{}
@@ -35,7 +36,7 @@ func (p *Pool) publish() {
 	case p.closed:
 	case p.busy:
 		p.stale = true
-	case len(p.backends) <= fewBackends, p.conflict != "": // two views at a time could be two writers
+	case p.atOnce, len(p.backends) <= fewBackends, p.conflict != "": // two views at a time could be two writers
 		p.report(p.rebuild())
 	default:
 		p.stale, p.busy = true, true

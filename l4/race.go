@@ -60,7 +60,7 @@ func (r *race) begin() relay.End {
 	if t := r.troubles; t != nil && t.pending != nil {
 		d, b, began := t.pending, r.backend, r.dialled
 		t.pending, r.backend = nil, nil
-		r.run(b, began, func() (relay.Conn, error) { return r.svc.finishDial(r.ctx, r.Session, d, began) })
+		r.run(b, began, func() (relay.Conn, error) { return r.finishDial(r.ctx, d, began) })
 		r.another()
 		return relay.End{}
 	}
@@ -76,14 +76,14 @@ func (r *race) dialNext() relay.End {
 			return e
 		}
 	}
-	r.run(b, r.svc.now(), func() (relay.Conn, error) { return r.svc.dial(r.ctx, r.Session, b) })
+	r.run(b, r.svc.now(), func() (relay.Conn, error) { return r.dial(r.ctx, b) })
 	r.awaitHedge()
 	return relay.End{}
 }
 
 // another dials one more backend, if there is one, since the others are silent.
 func (r *race) another() {
-	if len(r.dials) == inFlight || r.extra || !r.svc.cfg.Descriptors.take(1) {
+	if len(r.dials) == inFlight || r.extra || !r.svc.budget.take(1) {
 		return
 	}
 	r.extra = true
@@ -97,13 +97,13 @@ func (r *race) another() {
 func (r *race) giveExtra() {
 	if r.extra {
 		r.extra = false
-		r.svc.cfg.Descriptors.give(1)
+		r.svc.budget.give(1)
 	}
 }
 
 // awaitHedge has another backend dialled in a while.
 func (r *race) awaitHedge() {
-	if d := r.svc.cfg.Connect.HedgeAfter; d > 0 && len(r.dials) < inFlight {
+	if d := r.cfg.Connect.HedgeAfter; d > 0 && len(r.dials) < inFlight {
 		r.hedge.Reset(d)
 	}
 }

@@ -15,14 +15,17 @@ import (
 
 // Service balances the connections of its listeners over the backends of its pool.
 type Service struct {
-	cfg    Config
-	born   time.Time
-	own    bool // the engine is
-	log    *slog.Logger
-	pool   *Pool
-	dialer net.Dialer
-	ctx    context.Context // ends when remaining sessions are to be killed: cancels dials
-	cancel context.CancelFunc
+	name     string
+	live     atomic.Pointer[settings]
+	decision func(Decision)
+	engine   relay.Engine
+	budget   *Descriptors
+	born     time.Time
+	own      bool // the engine is
+	log      *slog.Logger
+	pool     *Pool
+	ctx      context.Context // ends when remaining sessions are to be killed: cancels dials
+	cancel   context.CancelFunc
 
 	active   atomic.Int64 // sessions begun
 	admitted atomic.Int64 // those of them that count towards the limit
@@ -39,10 +42,13 @@ type Service struct {
 	running   sync.WaitGroup // sessions, and dials that another was quicker than
 	closings  sync.WaitGroup // of the sessions of backends
 
+	counting sync.Mutex // of the payload, by one at a time
+
 	mu        sync.Mutex // guards the rest
 	closing   bool       // with stopping closed
 	listeners map[net.Listener]struct{}
 	sessions  sessionList
+	ids       uint64 // of the newest session
 	spare     spareSessions
 }
 
@@ -54,20 +60,22 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{
-		cfg:       cfg,
+		name:      cfg.Name,
+		engine:    cfg.Engine,
+		budget:    cfg.Descriptors,
+		decision:  cfg.Decision,
 		born:      time.Now(),
 		own:       own,
 		log:       cfg.Log,
-		dialer:    newDialer(cfg.Connect),
 		stopping:  make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}),
 	}
+	s.live.Store(newSettings(cfg))
 	s.room.most = cfg.MaxHeld
 	s.pool = newPool(poolConfig{
-		service: cfg.Name, balance: cfg.Balance, log: cfg.Log,
-		strict:    cfg.OnDown == OnDownClose || cfg.Conflict != "" || cfg.Connect.Replay > 0,
+		service: cfg.Name, balance: cfg.Balance, log: cfg.Log, rules: rulesOf(cfg),
 		withdrawn: s.withdrawn, transition: cfg.Transition, free: s.room.signal,
-	}, cfg.Conflict, cfg.SlowStart)
+	}, cfg.SlowStart)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -79,7 +87,7 @@ func (s *Service) now() time.Duration { return max(time.Since(s.born), 1) }
 func (s *Service) at(d time.Duration) time.Time { return s.born.Add(d) }
 
 // Name returns the service's name.
-func (s *Service) Name() string { return s.cfg.Name }
+func (s *Service) Name() string { return s.name }
 
 // Pool returns the service's backends.
 func (s *Service) Pool() *Pool { return s.pool }
@@ -98,7 +106,7 @@ func (s *Service) Serve(ln net.Listener) error {
 	if s.isClosing() {
 		return ErrServiceClosed
 	}
-	return fmt.Errorf("l4: service %q: %w", s.cfg.Name, err)
+	return fmt.Errorf("l4: service %q: %w", s.name, err)
 }
 
 func (s *Service) add(ln net.Listener) bool {
@@ -147,7 +155,7 @@ func (s *Service) Shutdown(ctx context.Context) (forced int) {
 	s.closings.Wait()
 	s.resume("the service ends")
 	if s.own {
-		s.cfg.Engine.Close()
+		s.engine.Close()
 	}
 	return forced
 }

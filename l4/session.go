@@ -18,8 +18,10 @@ const atOnce = 100 * time.Millisecond
 type Session struct {
 	relay relay.Session
 	svc   *Service
+	id    uint64
+	cfg   *settings // in force when it began
 
-	client   netip.AddrPort  // whom the session is for: the PROXY header's source or the peer; invalid over Unix sockets
+	client   netip.AddrPort  // set with mu held; whom the session is for: the PROXY header's source or the peer; invalid over Unix sockets
 	local    *netip.AddrPort // the address the client connected to; nil if no backend is to be told
 	admitted bool            // counts towards the limit of connections
 	sourced  bool            // counts towards the limit by source
@@ -39,11 +41,13 @@ type Session struct {
 	handed  bool          // the engine has it
 	flight  aloft         // of a session whose first words are kept
 	killed  relay.End
+	waits   bool // for a backend
 }
 
 // troubles are what most sessions have none of.
 type troubles struct {
 	tried    []*Backend // those that failed, since it last waited
+	attempts []Attempt  // the first that failed
 	last     string     // what went wrong in words: the last failed dial, or the PROXY header
 	name     string     // of the last backend that failed
 	held     held
@@ -70,12 +74,15 @@ func (sess *Session) trouble() *troubles {
 	return sess.troubles
 }
 
-// note keeps what went wrong, and with which backend, if with one.
-func (sess *Session) note(b *Backend, what string) {
+// note keeps what went wrong.
+func (sess *Session) note(what string) { sess.trouble().last = what }
+
+// failedWith keeps what went wrong with a backend, and since when it was tried.
+func (sess *Session) failedWith(b *Backend, what string, began time.Duration) {
 	t := sess.trouble()
-	t.last = what
-	if b != nil {
-		t.tried, t.name = append(t.tried, b), b.cfg.Name
+	t.tried, t.name, t.last = append(t.tried, b), b.cfg.Name, b.cfg.Name+": "+what
+	if len(t.attempts) < mostAttempts {
+		t.attempts = append(t.attempts, Attempt{b.cfg.Name, what, sess.svc.now() - began})
 	}
 }
 
@@ -89,14 +96,17 @@ func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 	}
 	sess := s.spare.take()
 	sess.svc, sess.start, sess.client = s, s.now(), c.Peer()
-	sess.relay.Limits, sess.relay.Owner = &s.cfg.Limits, sess
+	sess.cfg = s.cfg()
+	sess.relay.Limits, sess.relay.Owner = &sess.cfg.Limits, sess
 	if conn != nil {
 		sess.relay.Ends = &relay.Ends{Client: conn}
 	}
-	if s.cfg.Proxy.Send != 0 {
+	if sess.cfg.Proxy.Send != 0 {
 		local := c.Local()
 		sess.local = &local
 	}
+	s.ids++
+	sess.id = s.ids
 	s.sessions.add(sess)
 	s.active.Add(1)
 	s.running.Add(1)
@@ -113,7 +123,7 @@ func (sess *Session) kill(e relay.End) bool {
 		sess.killed = e
 	}
 	if sess.handed {
-		sess.svc.cfg.Engine.Kill(&sess.relay, e)
+		sess.svc.engine.Kill(&sess.relay, e)
 		return first
 	}
 	if sess.relay.Ends != nil {
@@ -141,7 +151,7 @@ func (sess *Session) handOver() relay.End {
 	}
 	sess.handed = true
 	sess.relayed = sess.svc.now()
-	sess.svc.cfg.Engine.Start(&sess.relay)
+	sess.svc.engine.Start(&sess.relay)
 	return relay.End{}
 }
 
@@ -206,8 +216,9 @@ func (sess *Session) finish(e relay.End) {
 		s.sources.leave(sourceOf(sess.client.Addr()))
 	}
 	s.active.Add(-1)
-	s.cfg.Descriptors.give(perSession)
+	s.budget.give(perSession)
 	sess.log(e)
+	sess.decided(e)
 	if sess.relay.Ends == nil && !sess.wasKilled() { // else an engine may look at it still
 		s.mu.Lock()
 		if !s.closing { // else killAll may be about to kill it
@@ -227,9 +238,9 @@ func (sess *Session) log(e relay.End) {
 			s.sayShedding(1)
 		}
 		return
-	case s.cfg.SessionLog == LogOff, s.cfg.SessionLog == LogErrors && e.Why == relay.EOF:
+	case sess.cfg.SessionLog == LogOff, sess.cfg.SessionLog == LogErrors && e.Why == relay.EOF:
 		return
-	case s.cfg.SessionLog == LogErrors && sess.attempts == 0:
+	case sess.cfg.SessionLog == LogErrors && sess.attempts == 0:
 		if !s.turned[e.Why].pass(func(n int64) { s.sayTurnedAway(e, n) }) {
 			return
 		}
@@ -244,7 +255,7 @@ func (sess *Session) log(e relay.End) {
 func (sess *Session) attrs(e relay.End) []slog.Attr {
 	duration := strings.Replace((sess.svc.now() - sess.start).Round(time.Microsecond).String(), "µ", "u", 1)
 	attrs := []slog.Attr{
-		slog.String("service", sess.svc.cfg.Name), slog.String("client", sess.clientName()),
+		slog.String("service", sess.svc.name), slog.String("client", sess.clientName()),
 		slog.String("backend", sess.backendName()), slog.Int("attempts", sess.attempts),
 		slog.String("duration", duration),
 		slog.Int64("bytes_to_backend", sess.relay.Moved(relay.ToBackend)),
@@ -271,21 +282,24 @@ func (t *troubles) attrs() (attrs []slog.Attr) {
 	if t.last != "" {
 		attrs = append(attrs, slog.String("error", t.last))
 	}
+	if len(t.attempts) > 1 { // else it is the error
+		attrs = append(attrs, slog.String("tried", attemptsText(t.attempts)))
+	}
 	return attrs
 }
 
 // sayTurnedAway logs how many clients were turned away for one reason, beyond the one
 // that was logged by itself.
 func (s *Service) sayTurnedAway(e relay.End, n int64) {
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "clients turned away", slog.String("service", s.cfg.Name),
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "clients turned away", slog.String("service", s.name),
 		slog.Group("end", slog.String("who", e.Who.String()), slog.String("why", e.Why.String())),
 		slog.Int64("clients", n))
 }
 
 // sayShedding logs that n clients were closed for want of descriptors.
 func (s *Service) sayShedding(n int64) {
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "shedding clients", slog.String("service", s.cfg.Name),
-		slog.String("reason", "descriptor limit"), slog.Int("limit", s.cfg.Descriptors.Limit()),
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "shedding clients", slog.String("service", s.name),
+		slog.String("reason", "descriptor limit"), slog.Int("limit", s.budget.Limit()),
 		slog.Int64("sessions", s.active.Load()), slog.Int64("clients", n))
 }
 

@@ -1,9 +1,10 @@
 package l4
 
-// sessionList holds sessions. The zero value is empty.
+// sessionList holds sessions, and marks of those who walk along it: they have no service.
+// The zero value is empty.
 type sessionList struct {
 	first *Session
-	n     int
+	n     int // sessions
 }
 
 func (l *sessionList) add(s *Session) {
@@ -15,8 +16,24 @@ func (l *sessionList) add(s *Session) {
 	l.n++
 }
 
+// mark puts a mark in front of a session.
+func (l *sessionList) mark(m, s *Session) {
+	m.following, m.previous = s, s.previous
+	if s.previous != nil {
+		s.previous.following = m
+	} else {
+		l.first = m
+	}
+	s.previous = m
+}
+
 // remove takes out a session that is in the list.
 func (l *sessionList) remove(s *Session) {
+	l.unlink(s)
+	l.n--
+}
+
+func (l *sessionList) unlink(s *Session) {
 	if s.previous != nil {
 		s.previous.following = s.following
 	} else {
@@ -26,13 +43,12 @@ func (l *sessionList) remove(s *Session) {
 		s.following.previous = s.previous
 	}
 	s.following, s.previous, s.listed = nil, nil, false
-	l.n--
 }
 
 // all yields every session.
 func (l *sessionList) all(yield func(*Session) bool) {
 	for s := l.first; s != nil; s = s.following {
-		if !yield(s) {
+		if s.svc != nil && !yield(s) {
 			return
 		}
 	}

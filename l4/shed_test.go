@@ -52,7 +52,7 @@ func TestSheddingIsSaidOnceASecondWithTheNumberOfClients(t *testing.T) {
 		r := assemble(t, Config{Descriptors: NewDescriptors(10, 0), SessionLog: LogOff})
 		shed := func(n int) {
 			for range n {
-				(&Session{svc: r.Service}).log(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
+				(&Session{svc: r.Service, cfg: r.cfg()}).log(relay.End{Who: relay.Sluice, Why: relay.Descriptors})
 			}
 		}
 		shed(7)

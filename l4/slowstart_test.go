@@ -10,7 +10,7 @@ import (
 
 func slowPool(t testing.TB, balance string, over time.Duration, backends ...BackendConfig) (*Pool, []*Backend) {
 	t.Helper()
-	p := newPool(poolConfig{service: "svc", balance: balance, log: (&journal{}).logger()}, "", over)
+	p := newPool(poolConfig{service: "svc", balance: balance, log: (&journal{}).logger()}, over)
 	all, err := p.Add(backends...)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package l4
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluicelb/sluice/l4/relay"
@@ -15,20 +16,23 @@ type Stats struct {
 
 // BackendStats are a backend's state and counters at one instant.
 type BackendStats struct {
-	Name, Address string
-	Weight        int
-	Priority      int
-	Health        Health
-	Ejected       bool
-	Usable        bool
-	Reason        string    // of the last change of state
-	Since         time.Time // of the last change of state
-	Sessions      int64     // now, dials included
-	Total         int64     // connected since the start
-	Retries       int64     // dials to it after, or beside, another
-	Replays       int64     // sessions whose first words it got after another
-	DialFailures  map[string]int64
-	Moved         [2]int64 // payload bytes by relay.Direction, of live sessions too
+	Name, Address  string
+	Weight         int
+	Priority       int
+	MaxConnections int // 0 = no limit
+	Health         Health
+	Admin          Admin
+	Leaving        bool // removed from the pool, with sessions still
+	Ejected        bool
+	Usable         bool
+	Reason         string    // of the last change of state
+	Since          time.Time // of the last change of state
+	Sessions       int64     // now, dials included
+	Total          int64     // connected since the start
+	Retries        int64     // dials to it after, or beside, another
+	Replays        int64     // sessions whose first words it got after another
+	DialFailures   map[string]int64
+	Moved          [2]int64 // payload bytes by relay.Direction, of live sessions too
 }
 
 // Stats returns the service's counters.
@@ -42,27 +46,34 @@ func (s *Service) Stats() Stats {
 	return st
 }
 
-// Backends returns the state of every backend, in the order they were added.
+// Backends returns the state of every backend, in the order they were added, and then of
+// those that were removed and still have sessions.
 func (s *Service) Backends() []BackendStats {
-	moved := s.moved()
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	live := s.liveMoved()
 	p := s.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]BackendStats, len(p.backends))
-	for i, b := range p.backends {
-		all[i] = b.stats()
-		all[i].Moved = moved[b]
+	all := make([]BackendStats, 0, len(p.backends))
+	for _, b := range slices.Concat(p.backends, p.left()) {
+		st := b.stats()
+		st.Moved = b.shown(live[b])
+		all = append(all, st)
 	}
 	return all
 }
 
-// moved sums each backend's payload. A session is counted either as live or as
-// ended, so that no sum ever falls.
-func (s *Service) moved() map[*Backend][2]int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sums := make(map[*Backend][2]int64)
-	for sess := range s.sessions.all {
+// liveMoved sums each backend's payload of ended sessions, and then of those that live. One
+// that ends in between is missed: see shown.
+func (s *Service) liveMoved() map[*Backend][2]int64 {
+	s.pool.mu.Lock()
+	sums := make(map[*Backend][2]int64, len(s.pool.backends))
+	for _, b := range slices.Concat(s.pool.backends, s.pool.leaving) {
+		sums[b] = [2]int64{b.moved[0].Load(), b.moved[1].Load()}
+	}
+	s.pool.mu.Unlock()
+	s.walk(func(sess *Session) {
 		if b := sess.relaying(); b != nil {
 			sum := sums[b]
 			for d := range sum {
@@ -70,17 +81,17 @@ func (s *Service) moved() map[*Backend][2]int64 {
 			}
 			sums[b] = sum
 		}
-	}
-	s.pool.mu.Lock()
-	defer s.pool.mu.Unlock()
-	for _, b := range s.pool.backends {
-		sum := sums[b]
-		for d := range sum {
-			sum[d] += b.moved[d].Load()
-		}
-		sums[b] = sum
-	}
+	})
 	return sums
+}
+
+// shown returns a sum of b's payload that never falls: what was missed of one is in the
+// next. It is exact when nothing moves. With the service's counting held.
+func (b *Backend) shown(sum [2]int64) [2]int64 {
+	for d := range sum {
+		b.reported[d] = max(b.reported[d], sum[d])
+	}
+	return b.reported
 }
 
 // relaying returns the backend of a session that the relay has, else nil.
@@ -97,6 +108,7 @@ func (sess *Session) relaying() *Backend {
 func (b *Backend) stats() BackendStats {
 	st := BackendStats{
 		Name: b.cfg.Name, Address: b.cfg.Address, Weight: b.cfg.Weight, Priority: b.cfg.Priority,
+		MaxConnections: b.cfg.MaxConnections, Admin: b.admin, Leaving: b.removed,
 		Health: b.health, Ejected: b.ejected, Usable: b.usable(), Reason: b.why().reason, Since: b.why().since,
 		Sessions: b.active.Load(), Total: b.total.Load(), Retries: b.retries.Load(), Replays: b.replays.Load(),
 		DialFailures: make(map[string]int64),

@@ -3,6 +3,7 @@ package l4
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -15,15 +16,22 @@ const (
 	statusEjected  = "ejected"
 	statusDown     = "down"
 	statusConflict = "conflict" // it claims to be the writer, which another is
+	statusRemoved  = "removed"  // from the pool
 )
 
 // status returns the state as a whole, in one word. With the pool's mutex held.
 func (b *Backend) status() string {
 	switch {
+	case b.removed:
+		return statusRemoved
+	case b.admin != Ready:
+		return b.admin.String()
 	case b.health == Down:
 		return statusDown
 	case b.conflicting:
 		return statusConflict
+	case b.pending:
+		return Unknown.String()
 	case b.ejected:
 		return statusEjected
 	}
@@ -34,10 +42,17 @@ func (b *Backend) status() string {
 func (b *Backend) usable() bool { return b.eligible() && !b.ejected }
 
 // eligible tells whether b would be usable were it not for an ejection.
-func (b *Backend) eligible() bool { return b.cfg.Weight > 0 && b.health != Down && !b.outvoted }
+func (b *Backend) eligible() bool { return b.wanted() && b.health != Down && !b.outvoted }
+
+// wanted tells whether people want b to have new sessions.
+func (b *Backend) wanted() bool { return b.cfg.Weight > 0 && b.admin == Ready && !b.removed }
 
 func out(status string) bool {
-	return status == statusDown || status == statusEjected || status == statusConflict
+	switch status {
+	case statusDown, statusEjected, statusConflict, statusRemoved, Drain.String(), Maint.String():
+		return true
+	}
+	return false
 }
 
 // moved tells that b went out of use, came back, or is known to be up for the first
@@ -67,13 +82,16 @@ func (p *Pool) moved(b *Backend, from string, c Cause) {
 	}
 }
 
-// sayOutage logs that the last usable backend went, or that one is back.
-func (p *Pool) sayOutage(before int) {
+// sayOutage logs that no backend is usable any more, or that one is back.
+func (p *Pool) sayOutage(back bool) {
 	switch {
-	case p.usable == 0 && before > 0:
-		p.noUsable("every backend is down")
-	case p.usable > 0 && before == 0:
+	case p.usable > 0 && back:
 		p.recovered()
+	case p.usable > 0, len(p.backends) == 0, p.pending:
+	case slices.ContainsFunc(p.backends, (*Backend).wanted):
+		p.noUsable("every backend is down")
+	default:
+		p.noUsable("no backend may get new sessions")
 	}
 }
 

@@ -41,15 +41,16 @@ func (c Conflict) elect(claims []bool, holder int) int {
 
 // writers is the state of a pool with one writer; guarded by the pool's mutex.
 type writers struct {
-	conflict Conflict // "" = any number of backends may be used
-	holder   *Backend // nil: none
-	said     string   // the claims of the conflict that was logged last; "" = there is none
+	pending bool     // nobody is elected before all have been heard
+	holder  *Backend // nil: none
+	said    string   // the claims of the conflict that was logged last; "" = there is none
 }
 
 // elect gives the writer's place to one of the backends that are up, and to no other.
 // With mu held.
 func (p *Pool) elect() {
 	if p.conflict == "" {
+		p.disband()
 		return
 	}
 	claims, holder := p.claims(), -1
@@ -60,28 +61,41 @@ func (p *Pool) elect() {
 	}
 	p.holder = nil
 	// Who answers sooner is no better for it: all are heard before the first election.
-	if i := p.conflict.elect(claims, holder); i >= 0 && (holder >= 0 || !p.unheardOf()) {
+	p.pending = holder < 0 && p.unheardOf()
+	if i := p.conflict.elect(claims, holder); i >= 0 && !p.pending {
 		p.holder = p.backends[i]
 	}
 	for i, b := range p.backends {
 		b.outvoted = b != p.holder
-		b.conflicting = b.outvoted && claims[i]
+		b.conflicting = b.outvoted && claims[i] && !p.pending
+		b.pending = claims[i] && p.pending
 	}
 	p.sayConflict()
 }
 
-// unheardOf tells whether there is a backend whose first probe has not ended.
+// disband is for a pool in which any number of backends may be used.
+func (p *Pool) disband() {
+	if p.holder == nil && p.said == "" && !slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.outvoted }) {
+		return
+	}
+	p.writers = writers{}
+	for _, b := range p.backends {
+		b.outvoted, b.conflicting, b.pending = false, false, false
+	}
+}
+
+// unheardOf tells whether there is a backend whose first probe has not ended, and will.
 func (p *Pool) unheardOf() bool {
-	return slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.health == Unknown })
+	return slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.health == Unknown && b.admin != Maint })
 }
 
 // claims tells which backends claim the writer's place. One that is to get no sessions has
 // no use for it while another one claims it, unless no two may.
 func (p *Pool) claims() []bool {
-	wanted := p.conflict != ConflictNone && slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.health == Up && b.cfg.Weight > 0 })
+	wanted := p.conflict != ConflictNone && slices.ContainsFunc(p.backends, func(b *Backend) bool { return b.health == Up && b.wanted() })
 	claims := make([]bool, len(p.backends))
 	for i, b := range p.backends {
-		claims[i] = b.health == Up && (b.cfg.Weight > 0 || !wanted)
+		claims[i] = b.health == Up && (b.wanted() || !wanted)
 	}
 	return claims
 }
@@ -99,7 +113,7 @@ func (p *Pool) sayConflict() {
 		serving = p.holder.cfg.Name
 	}
 	now := ""
-	if len(claims) > 1 {
+	if len(claims) > 1 && !p.pending {
 		now = strings.Join(claims, ", ")
 	}
 	if now == p.said {

@@ -13,7 +13,7 @@ import (
 func writerPool(t testing.TB, c Conflict, backends ...BackendConfig) (*Pool, []*Backend, *journal) {
 	t.Helper()
 	j := &journal{}
-	p := newPool(poolConfig{service: "svc", balance: "round-robin", log: j.logger(), strict: true}, c, 0)
+	p := newPool(poolConfig{service: "svc", balance: "round-robin", log: j.logger(), rules: rules{strict: true, conflict: c}}, 0)
 	all, err := p.Add(backends...)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestAConflictIsSaidOnceAndSoIsItsEnd(t *testing.T) {
 	p.SetHealth(b[2], Down, byProbe)
 	j.said()
 	p.SetHealth(b[1], Up, byProbe)
-	if got, want := fmt.Sprint(j.said()), "[INFO backend up INFO usable again]"; got != want {
+	if got, want := fmt.Sprint(j.said()), "[INFO backend up]"; got != want {
 		t.Errorf("the first writer: %s, want %s", got, want)
 	}
 	p.SetHealth(b[0], Up, byProbe)

@@ -35,6 +35,7 @@ const (
 	Denied                      // allow or deny
 	LimitConnections            // limits.connections
 	LimitPerSource              // limits.per_source
+	LimitRate                   // limits.rate_per_source
 	Descriptors                 // the process's descriptor limit
 	ProxyHeader                 // the required PROXY header was missing or malformed
 	ProxyTimeout                // the required PROXY header was not complete within proxy_protocol.accept_timeout
@@ -50,7 +51,7 @@ const (
 
 var whyNames = [NumWhy]string{
 	"running", "eof", "reset", "timeout", "idle", "half-close", "connect-failed", "no-backend", "backends-full",
-	"denied", "limit-connections", "limit-per-source", "descriptors", "proxy-header", "proxy-timeout",
+	"denied", "limit-connections", "limit-per-source", "limit-rate", "descriptors", "proxy-header", "proxy-timeout",
 	"paused", "backend-down", "drain", "killed", "internal",
 }
 

@@ -155,7 +155,6 @@ func bound(t testing.TB, do func(fd int) error) string {
 	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
 }
 
-
 // Blackhole returns an address whose connection attempts get no answer at all: the queue of its listener is full and
 // stays so.
 func Blackhole(t testing.TB) string {

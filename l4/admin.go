@@ -1,0 +1,66 @@
+package l4
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
+)
+
+// sourceAdmin is a Cause's source when people decide.
+const sourceAdmin = "admin"
+
+// SetAdmin records what people want of b, and tells whether that is a change. Its sessions
+// go on in each state. Out of Maint its health is unknown, and it is not ejected: nobody
+// has looked at it.
+func (p *Pool) SetAdmin(b *Backend, a Admin, c Cause) bool {
+	return p.change(b, c, func() (*note, bool) {
+		if b.removed || b.admin == a {
+			return nil, false
+		}
+		if b.admin == Maint || a == Maint {
+			b.health, b.ejected = Unknown, false
+		}
+		b.admin = a
+		return &b.ordered, true
+	}).changed
+}
+
+// left forgets removed backends whose sessions have ended.
+func (p *Pool) left() []*Backend {
+	p.leaving = slices.DeleteFunc(p.leaving, func(b *Backend) bool { return b.active.Load() == 0 })
+	return p.leaving
+}
+
+// EndRemoved resets the sessions that a removed backend still has after the given time, unless
+// it is back in the pool by then; 0 is never, and a negative one at once. It returns at once.
+func (s *Service) EndRemoved(b *Backend, within time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if within != 0 && !s.closing {
+		s.closings.Go(func() { s.endRemoved(b, within) })
+	}
+}
+
+func (s *Service) endRemoved(b *Backend, within time.Duration) {
+	if within > 0 {
+		select {
+		case <-time.After(within):
+		case <-s.ctx.Done():
+			return
+		}
+	}
+	s.pool.mu.Lock()
+	still := b.removed
+	s.pool.mu.Unlock()
+	if !still {
+		return
+	}
+	if n := s.end(relay.End{Who: relay.Operator, Why: relay.Drain}, func(i SessionInfo) bool { return i.at == b }); n > 0 {
+		s.log.LogAttrs(context.Background(), slog.LevelInfo, "sessions closed", slog.String("service", s.name),
+			slog.String("backend", b.cfg.Name), slog.String("reason", relay.Drain.String()),
+			slog.Int("sessions", n), slog.String("over", "0s"))
+	}
+}
