@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
-	root.AddCommand(newRunCommand(), newCheckCommand(), newDemoCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newCheckCommand(), newDemoCommand(), newUnitCommand(), newContainerCommand(), newVersionCommand())
 	for _, name := range later {
 		root.AddCommand(newLaterCommand(name))
 	}

@@ -58,7 +58,7 @@ func TestExitStatusAndWhereTheReasonIsPrinted(t *testing.T) {
 		{"run of a bad file", []string{"run", "-c", bad}, exitFailed, "", bad + ":2:"},
 		{"flags with a fault", []string{"run", "--listen", ":0", "--balance", "best", "1.2.3.4:5"}, exitFailed, "", "--balance"},
 		{"flags without backends", []string{"run", "--listen", ":0"}, exitFailed, "", "BACKEND: required"},
-		{"a flag for later", []string{"run", "--listen", ":0", "--admin", ":0", "1.2.3.4:5"}, exitFailed, "", "not supported yet"},
+		{"an admin page for everybody", []string{"run", "--listen", ":0", "--admin", ":0", "1.2.3.4:5"}, exitFailed, "", "--admin: \":0\" can be reached from other machines"},
 		{"version", []string{"version"}, exitDone, "sluice ", ""},
 		{"help", []string{"--help"}, exitDone, "Available Commands", ""},
 	} {

@@ -46,6 +46,9 @@ var law = []rule{
 	{to: []string{"github.com/HdrHistogram"}, files: "bench/load/latency.go", why: "one file knows the histogram"},
 	{to: []string{"golang.org/x/sys"}, files: "_linux.go", why: "what only Linux has stands in files that say so"},
 	{to: []string{"github.com/pires/go-proxyproto"}, files: "l4/proxyproto.go", why: "one file knows the PROXY protocol"},
+	{to: []string{"github.com/coreos/go-systemd/v22/daemon"}, files: "cmd/sluice/systemd/notifier.go", why: "one file tells the service manager"},
+	{to: []string{"github.com/coreos/go-systemd/v22/activation"}, files: "cmd/sluice/systemd/sockets.go", why: "one file takes what it passed"},
+	{from: "cmd/sluice/systemd", to: []string{"cmd", "health", "l4"}, why: "it carries messages and sockets, whatever they are about"},
 	{to: []string{"l4/leaktest"}, why: "it is for tests"},
 }
 

@@ -42,11 +42,11 @@ func newRunCommand() *cobra.Command {
 	}
 	fileFlag(cmd, &path)
 	f := cmd.Flags()
-	f.StringSliceVar(&flags.Listen, "listen", nil, "`ADDR` to accept on, host:port or unix:/path; may be repeated")
+	f.StringSliceVar(&flags.Listen, "listen", nil, "`ADDR` to accept on, host:port, unix:/path or fd:NAME; may be repeated")
 	f.StringVar(&flags.Balance, "balance", "", "policy: round-robin, least-conn, p2c, random, source-hash, maglev or first")
 	f.StringVar(&flags.Check, "check", "", "active check: tcp, http, redis, postgres, mysql or none")
 	f.StringVar(&flags.SendProxy, "send-proxy", "", "PROXY header to backends: none, v1 or v2")
-	f.StringVar(&flags.Admin, "admin", "", "`ADDR` of the admin page")
+	f.StringVar(&flags.Admin, "admin", "", "`ADDR` of the admin page: unix:/path, or host:port on loopback")
 	f.StringVar(&flags.LogSessions, "log-sessions", "", "sessions to log: all, errors or off")
 	f.StringVar(&engine, engineFlag, "", "relay `ENGINE`: portable or loops")
 	f.MarkHidden(engineFlag) // fails only for a flag that is not there

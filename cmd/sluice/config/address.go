@@ -70,6 +70,22 @@ func checkUnixPath(path string) error {
 	return nil
 }
 
+// maxFDName is the longest name that systemd gives a descriptor, FDNAME_MAX of its sources.
+const maxFDName = 255
+
+// checkFDName checks the name of a socket that is passed to the process. A colon stands between names there.
+func checkFDName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("fd: has no name; write fd:NAME, NAME being the socket's FileDescriptorName=")
+	case len(name) > maxFDName:
+		return fmt.Errorf("the name of a passed socket has %d bytes; allowed: at most %d", len(name), maxFDName)
+	case !graphic(name) || strings.Contains(name, ":"):
+		return fmt.Errorf("%s is not the name of a passed socket; allowed: visible ASCII characters but the colon", quote(name))
+	}
+	return nil
+}
+
 func notAnAddress(s string) error {
 	const form = "write HOST:PORT, [IPV6]:PORT or unix:/PATH"
 	addr, err := netip.ParseAddr(s)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"os"
 	"reflect"
 	"slices"
@@ -10,29 +9,17 @@ import (
 	"time"
 )
 
-// contract returns the sample file every key of which is promised to users, with the admin page, which is not
-// supported yet, taken out unless asked for.
-func contract(t testing.TB, admin bool) []byte {
+// contract returns the sample file every key of which is promised to users.
+func contract(t testing.TB) []byte {
 	src, err := os.ReadFile("testdata/contract.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !admin {
-		src = bytes.Replace(src, []byte("admin: "), []byte("#"), 1)
-	}
 	return src
 }
 
-func TestContractSampleIsRefusedOnlyForTheAdminPage(t *testing.T) {
-	_, err := Parse("sluice.yaml", contract(t, true))
-	want := "sluice.yaml:1:8: admin: not supported yet; leave it out"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-}
-
 func TestContractSampleIsTheDefaults(t *testing.T) {
-	got, err := Parse("sluice.yaml", contract(t, false))
+	got, err := Parse("sluice.yaml", contract(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +30,7 @@ func TestContractSampleIsTheDefaults(t *testing.T) {
 		{Address: "10.0.0.2:6379", Name: "b2", Weight: 3, MaxConnections: 500},
 	}
 	want := File{
+		Admin:           &Admin{Listen: "127.0.0.1:9090"},
 		Log:             Log{Level: "info", Format: "json", Sessions: "errors"},
 		ShutdownTimeout: 30 * time.Second,
 		Services:        []Service{s},
@@ -72,26 +60,13 @@ func TestEveryFieldHasAKey(t *testing.T) {
 }
 
 func TestEveryKeyOfTheContractIsKnown(t *testing.T) {
-	sample := string(contract(t, true))
+	sample := string(contract(t))
+	added := []string{"steps", "drain_timeout", "shutdown_delay", "cert", "client_ca"} // since
 	for section, b := range docBlocks() {
 		for _, k := range b.keys() {
-			if !strings.Contains(sample, k.name) && k.name != "steps" { // added since
+			if !strings.Contains(sample, k.name) && !slices.Contains(added, k.name) {
 				t.Errorf("%s: key %s is not in the contract", section, k.name)
 			}
-		}
-	}
-}
-
-func TestNotSupportedYet(t *testing.T) {
-	const setting = "limits: {rate_per_source: 1}"
-	for _, in := range []string{"defaults", "service"} {
-		src := "services: [{name: a, listen: ':1', backends: [b:1], " + setting + "}]"
-		if in == "defaults" {
-			src = "defaults: {" + setting + "}\nservices: [{name: a, listen: ':1', backends: [b:1]}]"
-		}
-		_, err := Parse("f", []byte(src))
-		if err == nil || strings.Count(err.Error(), "\n") != 0 || !strings.Contains(err.Error(), "rate_per_source: not supported yet") {
-			t.Errorf("%s in %s: %v", setting, in, err)
 		}
 	}
 }

@@ -30,6 +30,9 @@ func (d *decoder) value(n *node, path string, ptr any) {
 	case **Admin:
 		*v = &Admin{}
 		d.block(n, path, *v)
+	case **AdminTLS:
+		*v = &AdminTLS{}
+		d.block(n, path, *v)
 	case **TLS:
 		if *v == nil {
 			*v = &TLS{}
@@ -288,6 +291,8 @@ func required(path string) bool {
 		return name == "address"
 	case "admin":
 		return name == "listen"
+	case "tls": // of admin; that of a check has no such keys
+		return name == "cert" || name == "key"
 	}
 	return false
 }

@@ -15,7 +15,6 @@
 //   - validate*.go checks the filled structs. Faults name a path ("services[0].check.port"); where a path came from,
 //     a place in a file or a command-line flag, is looked up last, so files and flags share one validator.
 //   - elsewhere.go is the one table of words that other programs have for keys of this format.
-//   - later.go is the one table of keys and values that are part of the format and refused as not supported yet.
 //
 // Every stage reports all its faults; only a file that is not YAML stops at the first.
 package config

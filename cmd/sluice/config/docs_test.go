@@ -37,7 +37,7 @@ func docRows(t *testing.T) map[string][]string {
 func docBlocks() map[string]block {
 	f, s, b := fileDefaults(), Defaults(), backendDefaults()
 	return map[string]block{
-		"The file": &root{File: &f, defaults: &serviceDefaults{}}, "admin": &Admin{}, "log": &f.Log, "services": &s, "backends": &b,
+		"The file": &root{File: &f, defaults: &serviceDefaults{}}, "admin": &Admin{}, "admin.tls": &AdminTLS{}, "log": &f.Log, "services": &s, "backends": &b,
 		"connect": &s.Connect, "timeouts": &s.Timeouts, "check": &s.Check, "steps": &Step{}, "tls": &TLS{}, "passive": &s.Passive,
 		"proxy_protocol": &s.ProxyProtocol, "limits": &s.Limits,
 	}
@@ -74,9 +74,9 @@ func docDefault(section string, k key) (string, bool) {
 		i := slices.IndexFunc(c.keys(), func(o key) bool { return o.name == k.name })
 		k = c.keys()[i]
 	}
-	required := map[string]string{"services": "name", "backends": "address", "admin": "listen"}
+	required := []string{"services name", "backends address", "admin listen", "admin.tls cert", "admin.tls key"}
 	switch k.value.(type) {
-	case **TLS, **Admin:
+	case **TLS, **Admin, **AdminTLS:
 		return "absent", true
 	case *serviceDefaults:
 		return "`{}`", true
@@ -85,7 +85,7 @@ func docDefault(section string, k key) (string, bool) {
 	case block:
 		return "[" + k.name + "](#" + k.name + ")", true
 	}
-	if required[section] == k.name {
+	if slices.Contains(required, section+" "+k.name) {
 		return "required", true
 	}
 	if section == "backends" && k.name == "name" {
@@ -95,26 +95,6 @@ func docDefault(section string, k key) (string, bool) {
 		return "`" + s + "`", true
 	}
 	return "`[]`", true
-}
-
-func TestDocsSayWhatIsNotSupportedYet(t *testing.T) {
-	rows := docRows(t)
-	want := map[string]bool{}
-	for _, l := range notYet() {
-		section, name, nested := strings.Cut(l.key, ".")
-		if !nested {
-			section, name = "services", l.key
-			if _, ok := rows["The file "+name]; ok {
-				section = "The file"
-			}
-		}
-		want[section+" "+name] = true
-	}
-	for at, row := range rows {
-		if got := strings.Contains(strings.Join(row, " "), "not supported yet"); got != want[at] {
-			t.Errorf("%s: %s says not supported yet: %v, want %v", docs, at, got, want[at])
-		}
-	}
 }
 
 func TestDocsExamplesParse(t *testing.T) {

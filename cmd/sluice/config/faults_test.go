@@ -72,8 +72,8 @@ f:2:4: anchors and aliases are not supported; put what services share under defa
 f:1:20: duplicate key "level"; the first is at line 1
 f:3:1: duplicate key "log"; the first is at line 1`},
 	{"unknown keys", "servics: []\nservices:\n  - name: a\n    listen: ':1'\n    blance: first\n    backends: [{addr: b:1, address: b:1}]\n    check: {zzz: 1}\n", `
-f:1:1: unknown key "servics"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "services"?)
-f:5:5: unknown key "blance"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
+f:1:1: unknown key "servics"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "services"?)
+f:5:5: unknown key "blance"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "balance"?)
 f:6:17: unknown key "addr"; allowed: address, name, weight, priority, max_connections (did you mean "address"?)
 f:7:13: unknown key "zzz"; allowed: type, interval, timeout, rise, fall, port, method, path, host, status, user, password, database, role, conflict, send, expect, regexp, steps, tls`},
 	{"service keys missing", "services:\n  - {}\n", `
@@ -145,7 +145,6 @@ f:3:42: listen: port "65536" is not allowed; allowed: 0 to 65535
 f:3:53: listen: "[1.2.3.4]" is not an IPv6 address
 f:3:68: listen: host "1.2.3" is neither an IP address nor a host name
 f:3:79: listen: unix: has no path; write unix:/PATH
-f:3:88: listen: "fd:web" is not supported yet; write host:port or unix:/PATH
 f:3:98: listen: "" is not an address; write HOST:PORT, [IPV6]:PORT or unix:/PATH
 f:3:102: listen: "tcp://h:1" is a URL; write HOST:PORT, [IPV6]:PORT or unix:/PATH`},
 	{"backends", "services:\n  - name: a\n    listen: ':1'\n    backends: [':80', 'b:0', 6379, [b:1], {weight: 3}, {address: c:1, weight: 257, priority: -1, max_connections: -2}, 'fd:x']\n", `
@@ -196,12 +195,11 @@ f:2:101: port: -1 is out of range; allowed: 0 to 65535
 f:3:79: send: "\\q" is not a text with Go's escapes, like PING\r\n
 f:3:93: regexp: "(" is not a regular expression of Go`},
 	{"admin", "admin: {listen: x, token: secret}\nstate_dir: /var/lib/sluice\nservices: [" + one + "}]\n", `
-f:1:8: admin: not supported yet; leave it out
 f:1:17: listen: "x" has no port; write HOST:PORT, [IPV6]:PORT or unix:/PATH
 f:1:27: token: a token does not stand in the file; write env:NAME or file:PATH`},
 	{"defaults once", "services:\n  - {name: a, listen: ':1', backends: [b:1]}\n  - {name: b, listen: ':2', backends: [b:1]}\ndefaults: {name: x, balanse: first, balance: rr, check: {fall: 0, path: /}, allow: [x], slow_start: 1s}\n", `
 f:4:12: name cannot have a default; write it in every service
-f:4:21: unknown key "balanse"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
+f:4:21: unknown key "balanse"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "balance"?)
 f:4:46: balance: "rr" is not known; allowed: round-robin, least-conn, p2c, random, source-hash, maglev, first
 f:4:64: fall: 0 is out of range; allowed: 1 or more
 f:4:73: path: not for type tcp; it is for type http

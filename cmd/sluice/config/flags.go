@@ -80,8 +80,8 @@ func (flagSource) label(path string) string {
 	return label(path)
 }
 
-// named is false: a backend among the arguments is its address and no more.
-func (flagSource) named() bool {
+// isFile is false: a backend among the arguments is its address and no more.
+func (flagSource) isFile() bool {
 	return false
 }
 

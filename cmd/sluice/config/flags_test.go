@@ -7,17 +7,19 @@ import (
 
 func TestFlagsMakeOneService(t *testing.T) {
 	got, err := FromFlags(Flags{
-		Listen: []string{":6379", "unix:/run/x"}, Balance: "least-conn", Check: "http", SendProxy: "v2", LogSessions: "all",
+		Listen: []string{":6379", "unix:/run/x", "fd:web"}, Balance: "least-conn", Check: "http", SendProxy: "v2", LogSessions: "all",
+		Admin:    "unix:/run/admin",
 		Backends: []string{"10.0.0.1:6379", "[2001:db8::1]:6379"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := parse(t, `
+admin: {listen: "unix:/run/admin"}
 log: {sessions: all}
 services:
   - name: default
-    listen: [":6379", "unix:/run/x"]
+    listen: [":6379", "unix:/run/x", "fd:web"]
     balance: least-conn
     backends: [10.0.0.1:6379, "[2001:db8::1]:6379"]
     check: {type: http}
@@ -61,9 +63,11 @@ BACKEND: "b:1" is the address of two backends; write it once
 BACKEND: the address cannot be the backend's name too; give it a name in a file
 --balance: "rr" is not known; allowed: round-robin, least-conn, p2c, random, source-hash, maglev, first
 --send-proxy: "3" is not known; allowed: none, v1, v2
---check: "htpp" is not known; allowed: tcp, http, redis, postgres, mysql, send-expect, none (did you mean "http"?)
---admin: not supported yet; leave it out
---listen: "fd:a" is not supported yet; write host:port or unix:/PATH`},
+--check: "htpp" is not known; allowed: tcp, http, redis, postgres, mysql, send-expect, none (did you mean "http"?)`},
+		{"admin page for everybody", Flags{Listen: []string{"127.0.0.1:1"}, Admin: ":9", Backends: []string{"b:1"}},
+			`--admin: ":9" can be reached from other machines; write 127.0.0.1:PORT or unix:PATH, or use a file, which can ask for a token`},
+		{"admin page in the way", Flags{Listen: []string{":9"}, Admin: "127.0.0.1:9", Backends: []string{"b:1"}},
+			`--listen: ":9" takes every IPv6 and IPv4 address, also "127.0.0.1:9"; use another port, or only one of them`},
 		{"overlap and loop", Flags{Listen: []string{":1", "127.0.0.1:1", ":0", ":0"}, Backends: []string{"localhost:1", "b:1"}},
 			`--listen: "127.0.0.1:1" is taken by ":1", which takes every IPv6 and IPv4 address; use another port, or only one of them
 BACKEND: "localhost:1" is this service itself, which listens on ":1"; it would connect to itself in a loop`},

@@ -43,6 +43,10 @@ func (p *printer) key(k key, level int) {
 		if *v != nil {
 			p.key(key{name: k.name, value: *v}, level)
 		}
+	case **AdminTLS:
+		if *v != nil {
+			p.key(key{name: k.name, value: *v}, level)
+		}
 	case **TLS:
 		if *v != nil {
 			p.key(key{name: k.name, value: *v}, level)

@@ -27,13 +27,15 @@ func roundTrip(t *testing.T, f File) {
 
 // full sets everything that is supported.
 const full = `
+admin: {listen: ":9090", token: "env:A", tls: {cert: testdata/cert.pem, key: testdata/key.pem, client_ca: testdata/ca.pem}}
 log: {level: debug, format: text, sessions: off}
 shutdown_timeout: 1h30m
+shutdown_delay: 1.5s
 defaults:
   check: {type: http, method: HEAD, path: "/on?q=%231", host: yes, status: 200, tls: {ca: testdata/ca.pem, insecure: true}}
 services:
   - name: "on"
-    listen: [":1", "127.0.0.1:0", "[fe80::1%lo]:9", "unix:/run/a b.sock", ":0"]
+    listen: [":1", "127.0.0.1:0", "[fe80::1%lo]:9", "unix:/run/a b.sock", ":0", "fd:80"]
     balance: maglev
     backends:
       - 10.0.0.1:1
@@ -45,7 +47,8 @@ services:
     proxy_protocol: {send: v2, accept: [2001:db8::/32, ::1], accept_timeout: 1.5s}
     allow: [10.0.0.0/8, 192.0.2.1]
     deny: [10.9.0.0/16]
-    limits: {connections: 1, per_source: 2}
+    limits: {connections: 1, per_source: 2, rate_per_source: 3}
+    drain_timeout: 1m30s
   - name: "1e3"
     listen: localhost:2
     backends: [unix:/x]
@@ -54,7 +57,7 @@ services:
 `
 
 func TestFormatRoundTrips(t *testing.T) {
-	for _, src := range []string{string(contract(t, false)), full, "services: [" + one + "}]"} {
+	for _, src := range []string{string(contract(t)), full, "services: [" + one + "}]"} {
 		f, err := Parse("f", []byte(src))
 		if err != nil {
 			t.Fatal(err)
@@ -73,6 +76,7 @@ func TestFormatHasTheOrderOfTheContract(t *testing.T) {
   format: json
   sessions: errors
 shutdown_timeout: 30s
+shutdown_delay: 0s
 state_dir: ""
 services:
   - name: a
@@ -116,6 +120,7 @@ services:
     on_down: keep
     close_over: 0s
     slow_start: 0s
+    drain_timeout: 30s
     proxy_protocol:
       send: none
       accept: []
@@ -182,7 +187,7 @@ func TestParseFillsEveryField(t *testing.T) {
 	}
 	want := Service{
 		Name:    "on",
-		Listen:  []string{":1", "127.0.0.1:0", "[fe80::1%lo]:9", "unix:/run/a b.sock", ":0"},
+		Listen:  []string{":1", "127.0.0.1:0", "[fe80::1%lo]:9", "unix:/run/a b.sock", ":0", "fd:80"},
 		Balance: "maglev",
 		Backends: []Backend{
 			{Address: "10.0.0.1:1", Name: "10.0.0.1:1", Weight: 1},
@@ -203,13 +208,19 @@ func TestParseFillsEveryField(t *testing.T) {
 		},
 		Allow:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")},
 		Deny:   []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
-		Limits: Limits{Connections: 1, PerSource: 2},
+		Limits: Limits{Connections: 1, PerSource: 2, RatePerSource: 3},
+
+		DrainTimeout: 90 * time.Second,
 	}
 	if !reflect.DeepEqual(f.Services[0], want) {
 		t.Errorf("got  %+v\nwant %+v", f.Services[0], want)
 	}
-	if (f.Log != Log{"debug", "text", "off"}) || f.ShutdownTimeout != 90*time.Minute || f.StateDir != "" || f.Admin != nil {
+	if (f.Log != Log{"debug", "text", "off"}) || f.ShutdownTimeout != 90*time.Minute || f.StateDir != "" || f.ShutdownDelay != 1500*time.Millisecond {
 		t.Errorf("got %+v", f)
+	}
+	admin := Admin{Listen: ":9090", Token: "env:A", TLS: &AdminTLS{Cert: "testdata/cert.pem", Key: "testdata/key.pem", ClientCA: "testdata/ca.pem"}}
+	if !reflect.DeepEqual(*f.Admin, admin) {
+		t.Errorf("got admin %+v, want %+v", f.Admin, admin)
 	}
 	if check := f.Services[1].Check; !reflect.DeepEqual(check, Check{Type: "none", Interval: 2 * time.Second, Timeout: time.Second, Rise: 2, Fall: 3}) {
 		t.Errorf("check of another type inherited %+v", check)

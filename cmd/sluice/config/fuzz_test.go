@@ -10,8 +10,7 @@ import (
 )
 
 func addSeeds(f *testing.F) {
-	f.Add(contract(f, true))
-	f.Add(contract(f, false))
+	f.Add(contract(f))
 	f.Add([]byte(full))
 	f.Add([]byte(inheriting))
 	for _, c := range slices.Concat(faultCases, slipCases) {
@@ -113,6 +112,7 @@ func differs(n *node, lib ast.Node) string {
 
 func FuzzFromFlags(f *testing.F) {
 	f.Add(":6379", "least-conn", "http", "v2", "", "all", "10.0.0.1:6379")
+	f.Add("fd:web", "", "", "", "127.0.0.1:1", "", "fd:1")
 	f.Add("unix:/x", "", "redis", "v3", ":1", "x", "\xff:1")
 	f.Fuzz(func(t *testing.T, listen, balance, check, proxy, admin, sessions, backend string) {
 		file, err := FromFlags(Flags{[]string{listen}, balance, check, proxy, admin, sessions, []string{backend}})

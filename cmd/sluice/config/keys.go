@@ -5,7 +5,7 @@ import "slices"
 // key is one key of a block: its name in the file and where its value is kept.
 //
 // value is a *string, *textOrNumber, *int, *bool, *time.Duration, *[]netip.Prefix, *oneOrMore, *[]Backend, *[]Step, *services, a block, or a
-// **Admin or **TLS, which are nil while the key is absent.
+// **Admin, **AdminTLS or **TLS, which are nil while the key is absent.
 type key struct {
 	name  string
 	value any
@@ -34,6 +34,7 @@ func (r *root) keys() []key {
 		{name: "admin", value: &r.Admin},
 		{name: "log", value: &r.Log},
 		{name: "shutdown_timeout", value: &r.ShutdownTimeout},
+		{name: "shutdown_delay", value: &r.ShutdownDelay},
 		{name: "state_dir", value: &r.StateDir},
 		{name: "defaults", value: r.defaults},
 		{name: "services", value: (*services)(&r.Services)},
@@ -52,7 +53,11 @@ func (s *serviceDefaults) keys() []key {
 var serviceOnly = []string{"name", "listen", "backends"}
 
 func (a *Admin) keys() []key {
-	return []key{{name: "listen", value: &a.Listen}, {name: "token", value: &a.Token}}
+	return []key{{name: "listen", value: &a.Listen}, {name: "token", value: &a.Token}, {name: "tls", value: &a.TLS}}
+}
+
+func (t *AdminTLS) keys() []key {
+	return []key{{name: "cert", value: &t.Cert}, {name: "key", value: &t.Key}, {name: "client_ca", value: &t.ClientCA}}
 }
 
 func (l *Log) keys() []key {
@@ -76,6 +81,7 @@ func (s *Service) keys() []key {
 		{name: "on_down", value: &s.OnDown},
 		{name: "close_over", value: &s.CloseOver},
 		{name: "slow_start", value: &s.SlowStart},
+		{name: "drain_timeout", value: &s.DrainTimeout},
 		{name: "proxy_protocol", value: &s.ProxyProtocol},
 		{name: "allow", value: &s.Allow},
 		{name: "deny", value: &s.Deny},

@@ -72,7 +72,7 @@ func (s fileSource) label(path string) string {
 	return label(path)
 }
 
-func (fileSource) named() bool {
+func (fileSource) isFile() bool {
 	return true
 }
 

@@ -21,7 +21,6 @@ f:2:78: timeout: 1 has no unit; write 1ms or 1s`},
 	{"template left in", "services: [{name: {{ name }}}]\n", `f:1:20: expected KEY: VALUE, got "{"`},
 	{"dashes in brackets", "services:\n  - backends: [- b:1, - c:1]\n", `f:2:16: unexpected "-"; inside brackets items have commas between them and no dash`},
 	{"star", "admin: {listen: '*:9'}\nservices:\n  - {name: a, listen: ['*:80', '[*]:80', '*:x', '*'], backends: ['*:80']}\n", `
-f:1:8: admin: not supported yet; leave it out
 f:1:17: listen: "*" is not a host; write ":9" for every address
 f:3:24: listen: "*" is not a host; write ":80" for every address
 f:3:32: listen: "*" is not a host; write ":80" for every address
@@ -36,21 +35,21 @@ f:4:27: anchors and aliases are not supported; put what services share under def
 f:4:31: anchors and aliases are not supported; put what services share under defaults, and quote a text that starts with & or *
 f:5:14: "*" is not a host; write ":80" for every address`},
 	{"keys of HAProxy", "services:\n  - name: a\n    bind: ':1'\n    mode: tcp\n    maxconn: 5\n    retries: 3\n    redispatch: 1\n    send-proxy: v1\n    accept_proxy: true\n    inter: 2s\n    timeouts: {client: 1m, server: 1m, tunnel: 1h, connect: 3s, proxy_timeout: 1s}\n    servers: []\n    server: b:1\n    listen: ':1'\n    backends: [{addr: b:1, address: b:1, maxconn: 5, backup: true, check: true, send-proxy-v2: true, rise: 2, inter: 2s}]\n", `
-f:3:5: unknown key "bind"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "listen"?)
-f:4:5: unknown key "mode"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
-f:5:5: unknown key "maxconn"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "limits.connections" or "max_connections" of a backend?)
-f:6:5: unknown key "retries"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "connect.attempts"?)
-f:7:5: unknown key "redispatch"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "connect.attempts"?)
-f:8:5: unknown key "send-proxy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "proxy_protocol.send"?)
-f:9:5: unknown key "accept_proxy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "proxy_protocol.accept"?)
-f:10:5: unknown key "inter"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "check.interval"?)
+f:3:5: unknown key "bind"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "listen"?)
+f:4:5: unknown key "mode"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "balance"?)
+f:5:5: unknown key "maxconn"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "limits.connections" or "max_connections" of a backend?)
+f:6:5: unknown key "retries"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "connect.attempts"?)
+f:7:5: unknown key "redispatch"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "connect.attempts"?)
+f:8:5: unknown key "send-proxy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "proxy_protocol.send"?)
+f:9:5: unknown key "accept_proxy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "proxy_protocol.accept"?)
+f:10:5: unknown key "inter"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "check.interval"?)
 f:11:16: unknown key "client"; allowed: idle, half_close, user, keepalive (did you mean "idle"?)
 f:11:28: unknown key "server"; allowed: idle, half_close, user, keepalive (did you mean "idle"?)
 f:11:40: unknown key "tunnel"; allowed: idle, half_close, user, keepalive (did you mean "idle"?)
 f:11:52: unknown key "connect"; allowed: idle, half_close, user, keepalive (did you mean "connect" of a service?)
 f:11:65: unknown key "proxy_timeout"; allowed: idle, half_close, user, keepalive (did you mean "idle"?)
-f:12:5: unknown key "servers"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "backends"?)
-f:13:5: unknown key "server"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "backends"?)
+f:12:5: unknown key "servers"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "backends"?)
+f:13:5: unknown key "server"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "backends"?)
 f:15:17: unknown key "addr"; allowed: address, name, weight, priority, max_connections (did you mean "address"?)
 f:15:42: unknown key "maxconn"; allowed: address, name, weight, priority, max_connections (did you mean "max_connections"?)
 f:15:54: unknown key "backup"; allowed: address, name, weight, priority, max_connections (did you mean "priority: 1"?)
@@ -59,34 +58,34 @@ f:15:81: unknown key "send-proxy-v2"; allowed: address, name, weight, priority, 
 f:15:102: unknown key "rise"; allowed: address, name, weight, priority, max_connections (did you mean "check.rise" of a service?)
 f:15:111: unknown key "inter"; allowed: address, name, weight, priority, max_connections (did you mean "check.interval" of a service?)`},
 	{"keys of nginx", "upstream: {}\nservices:\n  - {" + one[1:] + "upstreams: [], proxy_pass: x, connect_timeout: 1s, proxy_timeout: 1s, max_conns: 1, uri: /}\n  - {name: b, listen: ':2', backends: [{address: b:1, max_conns: 5, max_fails: 3, fail_timeout: 9s, down: true, port: 1}]}\n", `
-f:1:1: unknown key "upstream"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "backends" of a service?)
-f:3:46: unknown key "upstreams"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "backends"?)
-f:3:61: unknown key "proxy_pass"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "backends"?)
-f:3:76: unknown key "connect_timeout"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "connect.timeout"?)
-f:3:97: unknown key "proxy_timeout"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "timeouts.idle"?)
-f:3:116: unknown key "max_conns"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "limits.connections" or "max_connections" of a backend?)
-f:3:130: unknown key "uri"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "check.path"?)
+f:1:1: unknown key "upstream"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "backends" of a service?)
+f:3:46: unknown key "upstreams"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "backends"?)
+f:3:61: unknown key "proxy_pass"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "backends"?)
+f:3:76: unknown key "connect_timeout"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "connect.timeout"?)
+f:3:97: unknown key "proxy_timeout"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "timeouts.idle"?)
+f:3:116: unknown key "max_conns"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "limits.connections" or "max_connections" of a backend?)
+f:3:130: unknown key "uri"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "check.path"?)
 f:4:55: unknown key "max_conns"; allowed: address, name, weight, priority, max_connections (did you mean "max_connections"?)
 f:4:69: unknown key "max_fails"; allowed: address, name, weight, priority, max_connections (did you mean "passive.failures" of a service?)
 f:4:83: unknown key "fail_timeout"; allowed: address, name, weight, priority, max_connections (did you mean "passive.eject" of a service?)
 f:4:101: unknown key "down"; allowed: address, name, weight, priority, max_connections (did you mean "weight: 0"?)
 f:4:113: unknown key "port"; allowed: address, name, weight, priority, max_connections (did you mean "address: HOST:PORT"?)`},
 	{"keys of others", "proxy_pass: x\nport: 80\nretries: 3\nmaxconn: 5\nbackup: true\ndefaults: {algorithm: first, healthcheck: {}, connect_timeout: 1s}\nservices:\n  - {" + one[1:] + "lb_policy: x, policy: x, health_check: {}, target: x, targets: [], port: 1, upstream: x}\n  - {name: b, listen: ':2', backends: ['b:1'], passive: {max_fails: 1, fail_timeout: 1s}, limits: {maxconn: 1}, check: {inter: 1s, type: http, uri: /x}, proxy_protocol: {send-proxy-v2: true}, connect: {connect_timeout: 1s, retries: 2}}\n", `
-f:1:1: unknown key "proxy_pass"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "backends" of a service?)
-f:2:1: unknown key "port"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "listen" of a service or "address: HOST:PORT" of a backend?)
-f:3:1: unknown key "retries"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "connect.attempts" of a service?)
-f:4:1: unknown key "maxconn"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "limits.connections" of a service or "max_connections" of a backend?)
-f:5:1: unknown key "backup"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "priority: 1" of a backend?)
-f:6:12: unknown key "algorithm"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
-f:6:30: unknown key "healthcheck"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "check"?)
-f:6:47: unknown key "connect_timeout"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "connect.timeout"?)
-f:8:46: unknown key "lb_policy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
-f:8:60: unknown key "policy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "balance"?)
-f:8:71: unknown key "health_check"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "check"?)
-f:8:89: unknown key "target"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "backends"?)
-f:8:100: unknown key "targets"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "backends"?)
-f:8:113: unknown key "port"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "listen"?)
-f:8:122: unknown key "upstream"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "backends"?)
+f:1:1: unknown key "proxy_pass"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "backends" of a service?)
+f:2:1: unknown key "port"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "listen" of a service or "address: HOST:PORT" of a backend?)
+f:3:1: unknown key "retries"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "connect.attempts" of a service?)
+f:4:1: unknown key "maxconn"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "limits.connections" of a service or "max_connections" of a backend?)
+f:5:1: unknown key "backup"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "priority: 1" of a backend?)
+f:6:12: unknown key "algorithm"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "balance"?)
+f:6:30: unknown key "healthcheck"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "check"?)
+f:6:47: unknown key "connect_timeout"; allowed: balance, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "connect.timeout"?)
+f:8:46: unknown key "lb_policy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "balance"?)
+f:8:60: unknown key "policy"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "balance"?)
+f:8:71: unknown key "health_check"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "check"?)
+f:8:89: unknown key "target"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "backends"?)
+f:8:100: unknown key "targets"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "backends"?)
+f:8:113: unknown key "port"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "listen"?)
+f:8:122: unknown key "upstream"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "backends"?)
 f:9:58: unknown key "max_fails"; allowed: failures, eject (did you mean "failures"?)
 f:9:72: unknown key "fail_timeout"; allowed: failures, eject (did you mean "eject"?)
 f:9:100: unknown key "maxconn"; allowed: connections, per_source, rate_per_source (did you mean "connections"?)
@@ -96,12 +95,12 @@ f:9:171: unknown key "send-proxy-v2"; allowed: send, accept, accept_timeout (did
 f:9:203: unknown key "connect_timeout"; allowed: timeout, attempts, hedge_after, hold, replay (did you mean "timeout"?)
 f:9:224: unknown key "retries"; allowed: timeout, attempts, hedge_after, hold, replay (did you mean "attempts"?)`},
 	{"keys of another block", "interval: 1s\nservices:\n  - {" + one[1:] + "idle: 1m, attempts: 3, weight: 3, timeout: 3s, ca: x}\n", `
-f:1:1: unknown key "interval"; allowed: admin, log, shutdown_timeout, state_dir, defaults, services (did you mean "check.interval" of a service?)
-f:3:46: unknown key "idle"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "timeouts.idle"?)
-f:3:56: unknown key "attempts"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "connect.attempts"?)
-f:3:69: unknown key "weight"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "weight" of a backend?)
-f:3:80: unknown key "timeout"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits (did you mean "timeouts"?)
-f:3:93: unknown key "ca"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, proxy_protocol, allow, deny, limits`},
+f:1:1: unknown key "interval"; allowed: admin, log, shutdown_timeout, shutdown_delay, state_dir, defaults, services (did you mean "check.interval" of a service?)
+f:3:46: unknown key "idle"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "timeouts.idle"?)
+f:3:56: unknown key "attempts"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "connect.attempts"?)
+f:3:69: unknown key "weight"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "weight" of a backend?)
+f:3:80: unknown key "timeout"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits (did you mean "timeouts"?)
+f:3:93: unknown key "ca"; allowed: name, listen, balance, backends, connect, timeouts, check, passive, on_down, close_over, slow_start, drain_timeout, proxy_protocol, allow, deny, limits`},
 	{"service keys at the top", "check: {type: http}\nbalance: first\nname: a\nlisten: ':1'\nbackends: [b:1]\nlimits: {}\n", `
 f:1:1: unknown key "check"; it goes in a service, or under defaults for all of them
 f:1:1: services: required; a file has at least one service
@@ -123,7 +122,6 @@ f:10:53: check: must be a mapping, not the text "redis"; write {type: redis}`},
 	{"services is a mapping", "services:\n  web:\n    listen: ':1'\n", `f:2:3: services: must be a list, not a mapping; start each service with "- name: …"`},
 	{"backends is a mapping", "services:\n  - name: a\n    listen: ':1'\n    backends:\n      address: b:1\n", `f:5:7: backends: must be a list, not a mapping; start each backend with "- "`},
 	{"required without a value", "admin: {listen: }\nservices:\n  - name:\n    listen:\n    backends:\n  - name: b\n    listen: ':2'\n    backends:\n      - name:\n        address:\n", `
-f:1:8: admin: not supported yet; leave it out
 f:1:9: listen: no value; it is required
 f:3:5: name: no value; it is required
 f:4:5: listen: no value; it is required

@@ -11,14 +11,22 @@ type File struct {
 	Admin           *Admin // nil: no admin page
 	Log             Log
 	ShutdownTimeout time.Duration // bound of a drain; 0 waits for the last session
+	ShutdownDelay   time.Duration // before the drain: not ready, but still accepting; 0 = none
 	StateDir        string        // "" keeps transitions in memory only
 	Services        []Service     // at least one
 }
 
 // Admin says where the admin page, metrics and API are served.
 type Admin struct {
-	Listen string // host:port or unix:PATH
-	Token  string // "", env:NAME or file:PATH
+	Listen string    // host:port or unix:PATH; beyond loopback only with a Token or a TLS.ClientCA
+	Token  string    // "" = none, env:NAME or file:PATH
+	TLS    *AdminTLS // nil: plain HTTP
+}
+
+// AdminTLS is the certificate of the admin page, and whose clients it takes.
+type AdminTLS struct {
+	Cert, Key string // PEM files: the certificate with its chain, and its private key
+	ClientCA  string // PEM file of who signs clients' certificates, which are then required; "" = none are asked for
 }
 
 // Log says what is logged and how.
@@ -31,7 +39,7 @@ type Log struct {
 // Service is one balanced service: where clients come in, and where they go.
 type Service struct {
 	Name          string   // unique in the file
-	Listen        []string // at least one of host:port (port 0 picks one) or unix:PATH
+	Listen        []string // at least one of host:port (port 0 picks one), unix:PATH or fd:NAME
 	Balance       string   // one of Balances
 	Backends      []Backend
 	Connect       Connect
@@ -41,6 +49,7 @@ type Service struct {
 	OnDown        string        // keep, close
 	CloseOver     time.Duration // with OnDown close: how long the closing is spread over
 	SlowStart     time.Duration // how long the weight climbs after a backend comes back; 0 = at once
+	DrainTimeout  time.Duration // how long the sessions of a backend, or of a service, that is removed may go on; 0 = no bound
 	ProxyProtocol ProxyProtocol
 	Allow, Deny   []netip.Prefix // masked; an empty Allow lets everyone in
 	Limits        Limits
@@ -133,6 +142,7 @@ func Defaults() Service {
 		Check:         Check{Type: "tcp", Interval: 2 * time.Second, Timeout: time.Second, Rise: 2, Fall: 3},
 		Passive:       Passive{Failures: 1, Eject: 5 * time.Second},
 		OnDown:        "keep",
+		DrainTimeout:  30 * time.Second,
 		ProxyProtocol: ProxyProtocol{Send: "none", AcceptTimeout: 3 * time.Second},
 	}
 }

@@ -33,8 +33,8 @@ type source interface {
 	label(path string) string
 	// given reports whether the value at path was written, rather than left to its default.
 	given(path string) bool
-	// named reports whether a backend can be given a name.
-	named() bool
+	// isFile reports whether there is room for all keys, as flags have none for a backend's name.
+	isFile() bool
 }
 
 func (v *validator) fault(path, format string, args ...any) {
@@ -56,12 +56,12 @@ func (v *validator) first(path string) string {
 	return ""
 }
 
-// ifNamed returns advice about a backend for where it can have a name, or for where it cannot.
-func (v *validator) ifNamed(named, unnamed string) string {
-	if v.source.named() {
-		return named
+// ifFile returns advice for a file, or for flags, which have fewer keys.
+func (v *validator) ifFile(file, flags string) string {
+	if v.source.isFile() {
+		return file
 	}
-	return unnamed
+	return flags
 }
 
 func (v *validator) oneOf(path, value string, words []string) {
@@ -82,15 +82,15 @@ func (v *validator) between(path string, n, least, most int) {
 
 // file checks everything. defaults is what the file's `defaults` made of Defaults.
 func (v *validator) file(f *File, defaults *Service) {
+	names, listeners := map[string]string{}, newListeners()
 	v.log(&f.Log)
 	if f.Admin != nil {
-		v.admin(f.Admin)
+		v.admin(f.Admin, listeners)
 	}
 	v.settings("defaults", defaults)
 	if len(f.Services) == 0 {
 		v.fault("services", "required; a file has at least one service")
 	}
-	names, listeners := map[string]string{}, newListeners()
 	for i := range f.Services {
 		path, s := index("services", i), &f.Services[i]
 		v.serviceName(join(path, "name"), s.Name, names)
@@ -100,26 +100,12 @@ func (v *validator) file(f *File, defaults *Service) {
 		v.settings(path, s)
 		v.checkPort(join(path, "check"), s)
 	}
-	v.later(f, defaults)
 }
 
 func (v *validator) log(l *Log) {
 	v.oneOf("log.level", l.Level, []string{"debug", "info", "warn", "error"})
 	v.oneOf("log.format", l.Format, []string{"json", "text"})
 	v.oneOf("log.sessions", l.Sessions, []string{"all", "errors", "off"})
-}
-
-func (v *validator) admin(a *Admin) {
-	if a.Listen == "" && !v.source.given("admin.listen") {
-		v.fault("admin.listen", "required; write host:port or unix:PATH")
-	} else {
-		_, err := parseAddress(a.Listen, true)
-		v.err("admin.listen", err)
-	}
-	kind, rest, _ := strings.Cut(a.Token, ":")
-	if a.Token != "" && (kind != "env" && kind != "file" || rest == "") {
-		v.fault("admin.token", "a token does not stand in the file; write env:NAME or file:PATH")
-	}
 }
 
 func (v *validator) serviceName(path, name string, seen map[string]string) {
@@ -188,7 +174,7 @@ func (v *validator) backendAddress(backend, address string, seen map[string]stri
 	if first, twice := seen[canonical]; twice {
 		if !v.source.given(join(backend, "name")) {
 			v.fault(path, "%s is the address of two backends%s; %s", quote(address), v.first(first),
-				v.ifNamed("give it a name of its own if that is meant", "write it once"))
+				v.ifFile("give it a name of its own if that is meant", "write it once"))
 		}
 		return
 	}
@@ -201,7 +187,7 @@ func (v *validator) backendName(backend string, b *Backend, seen map[string]stri
 	if !v.source.given(path) {
 		path = join(backend, "address")
 		if err != nil {
-			err = fmt.Errorf("the address cannot be the backend's name too; give it a name%s", v.ifNamed("", " in a file"))
+			err = fmt.Errorf("the address cannot be the backend's name too; give it a name%s", v.ifFile("", " in a file"))
 		}
 	}
 	v.err(path, err)

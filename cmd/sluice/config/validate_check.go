@@ -179,39 +179,52 @@ func (v *validator) checkTLS(path string, t *TLS) {
 	if !graphic(t.ServerName) {
 		v.fault(join(path, "server_name"), "%s is not a host name", quote(t.ServerName))
 	}
-	if t.CA == "" {
-		return
+	if t.CA != "" {
+		v.caFile(join(path, "ca"), t.CA)
 	}
-	err, known := v.ca[t.CA]
-	if !known {
-		err = checkCA(t.CA)
-		v.ca[t.CA] = err
-	}
-	v.err(join(path, "ca"), err)
 }
 
-// maxCA is more than any bundle of the world's authorities, and keeps a device or a log from being read as one.
-const maxCA = 16 << 20
+// caFile checks the file that the value at path names, once however many services name it.
+func (v *validator) caFile(path, name string) {
+	err, known := v.ca[name]
+	if !known {
+		err = checkCA(name)
+		v.ca[name] = err
+	}
+	v.err(path, err)
+}
 
 // checkCA reports whether a file can be read and has a certificate.
 func checkCA(name string) error {
+	data, err := readFile(name)
+	if err != nil {
+		return err
+	}
+	return hasCertificate(data)
+}
+
+// maxPEM is more than any bundle of the world's authorities, and keeps a device or a log from being read as one.
+const maxPEM = 16 << 20
+
+// readFile reads a file of keys or certificates.
+func readFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return unreadable(name, err)
+		return nil, unreadable(name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", quote(name))
+		return nil, fmt.Errorf("%s is not a regular file", quote(name))
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return unreadable(name, err)
+		return nil, unreadable(name, err)
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxCA))
+	data, err := io.ReadAll(io.LimitReader(file, maxPEM))
 	if err != nil {
-		return unreadable(name, err)
+		return nil, unreadable(name, err)
 	}
-	return hasCertificate(data)
+	return data, nil
 }
 
 // unreadable keeps the raw name, which may have line ends in it, out of the message.

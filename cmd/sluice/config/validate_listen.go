@@ -102,8 +102,9 @@ func (v *validator) listen(path string, addresses []string, seen *listeners) *li
 		if !v.source.given(at) {
 			at = path // the only one, not in a list
 		}
-		if name, ok := strings.CutPrefix(address, fdPrefix); ok && checkName(name) == nil {
-			continue // later.go
+		if name, ok := strings.CutPrefix(address, fdPrefix); ok {
+			v.passed(at, address, name, seen)
+			continue
 		}
 		canonical, err := parseAddress(address, true)
 		if err != nil {
@@ -118,6 +119,20 @@ func (v *validator) listen(path string, addresses []string, seen *listeners) *li
 		own.add(canonical, listener{at, address})
 	}
 	return own
+}
+
+// passed checks a socket that is passed by name. Where it listens is not known here, so that it meets only itself, and
+// is none of a service's own, of which a backend could be one.
+func (v *validator) passed(at, address, name string, seen *listeners) {
+	if err := checkFDName(name); err != nil {
+		v.err(at, err)
+		return
+	}
+	if first, twice := seen.same[address]; twice {
+		v.fault(at, "%s is listened on twice%s", quote(address), v.first(first.path))
+		return
+	}
+	seen.same[address] = listener{at, address}
 }
 
 // overlap reports a listener whose bind would fail for one before it.
