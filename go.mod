@@ -11,6 +11,7 @@ require (
 	github.com/pires/go-proxyproto v0.15.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sys v0.50.0
+	golang.org/x/time v0.16.0
 )
 
 require (
