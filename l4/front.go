@@ -21,8 +21,8 @@ func (a *acceptor) front() error {
 	} else if err != nil {
 		return err
 	}
-	ln.socket.Close() // package net's part of it
-	defer listening.Close()
+	ln.taken(listening)
+	defer ln.gaveUp()
 	select {
 	case <-a.s.stopping:
 	case <-ln.closed:

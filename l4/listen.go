@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluicelb/sluice/l4/relay"
 )
 
 // Listen opens a listener for Serve on host:port or unix:/path. An empty host, or ::,
@@ -42,8 +44,11 @@ type listener struct {
 	socket
 	closing sync.Once
 	closed  chan struct{}
-	path    string // of a Unix socket's file, which is removed with the listener
-	file    os.FileInfo
+
+	mu        sync.Mutex      // guards the rest
+	listening relay.Listening // the engine's part, once it has one
+	path      string          // of a Unix socket's file, which is removed with the listener; "" = none is
+	file      os.FileInfo
 }
 
 // socket is a listener of package net.
@@ -75,6 +80,8 @@ func (l *listener) Close() error {
 	l.closing.Do(func() {
 		err = nil // an engine that accepts has closed package net's part before
 		close(l.closed)
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if l.path == "" {
 			return
 		}
@@ -84,6 +91,10 @@ func (l *listener) Close() error {
 	})
 	return err
 }
+
+// Adopt returns a listener for Serve of one that others have opened, such as a service
+// manager. The file of a Unix socket is theirs.
+func Adopt(ln net.Listener) net.Listener { return newListener(ln, "") }
 
 // withoutAddress takes package net's wrapping off: it names the address that the
 // system was asked for, which is not always the one that the caller knows.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -134,6 +135,15 @@ func (d *door) Close() {
 		d.engine.doors[d.index] = nil
 	})
 	d.using.Wait()
+}
+
+// File implements Listening.
+func (d *door) File() (*os.File, error) {
+	fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("relay: listen: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "listener"), nil
 }
 
 // Waits implements Queue.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 )
@@ -29,6 +30,9 @@ type Listening interface {
 	// Close returns when no client is accepted any more. Those in the system's queue
 	// are reset. It is not to be called from a Reception or an Owner.
 	Close()
+	// File returns a duplicate of the socket's descriptor. While it is open, Close resets
+	// nobody: clients wait for whoever accepts from it.
+	File() (*os.File, error)
 }
 
 // Sockets are options of a session's TCP sockets. TCP_NODELAY is always set.
