@@ -46,7 +46,10 @@ func hostOf(s string) string {
 	if host, _, err := net.SplitHostPort(s); err == nil {
 		return host
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		return s[1 : len(s)-1]
+	}
+	return s
 }
 
 // checkPath refuses paths that have a shorter form: what they mean depends on who reads
