@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -72,12 +73,11 @@ func statusOf(code string) int {
 	return http.StatusInternalServerError
 }
 
-// fail answers with an error. The connection of a request with a body ends with it: what
-// is left of the body is read for no longer than it takes a client to see the answer.
+// fail answers with an error. The connection of a request with a body ends with it.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ContentLength != 0 {
 		w.Header().Set("Connection", "close")
-		http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTimeout))
+		defer linger(w, r)
 	}
 	fault := api.AsFault(err)
 	switch fault.Code {
@@ -87,6 +87,21 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "1")
 	}
 	writeJSON(w, statusOf(fault.Code), api.Error{Error: fault})
+}
+
+// linger reads what is left of a body, for no longer than it takes a client to see the answer:
+// to close a connection on what it still sends would take the answer away. Meanwhile the
+// connection has to give way to others.
+func linger(w http.ResponseWriter, r *http.Request) {
+	rc := http.NewResponseController(w)
+	rc.SetReadDeadline(time.Now().Add(lingerTimeout))
+	if rc.Flush() != nil {
+		return
+	}
+	if c := connIn(r); c != nil {
+		c.room.state(c, http.StateIdle)
+	}
+	io.CopyN(io.Discard, r.Body, maxLinger)
 }
 
 // writeJSON sends nothing before all of v is text, so that a failure can still be told.

@@ -92,7 +92,10 @@ func (r *running) ask(method, path, body string, headers ...string) reply {
 	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
-		if name == "Host" {
+		switch name {
+		case "Transfer-Encoding":
+			q.ContentLength = -1
+		case "Host":
 			q.Host = value
 		}
 		q.Header.Set(name, value)

@@ -189,10 +189,16 @@ func withConn(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, connOf(nc))
 }
 
+// connIn returns the connection that r came by; nil outside of a server.
+func connIn(r *http.Request) *conn {
+	c, _ := r.Context().Value(connKey{}).(*conn)
+	return c
+}
+
 // evicted tells whether the request's connection was closed just as its header came: its
 // answer cannot be delivered, so nothing should be done.
 func evicted(r *http.Request) bool {
-	c, _ := r.Context().Value(connKey{}).(*conn)
+	c := connIn(r)
 	if c == nil {
 		return false
 	}

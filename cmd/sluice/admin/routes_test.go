@@ -76,6 +76,7 @@ func TestAPlanIsOfAFile(t *testing.T) {
 	if p := r.expect(413, "POST", "/api/v1/plan", strings.Repeat("#", 8<<20+1), "Content-Type: application/yaml"); p.fault(t).Code != api.CodeTooLarge {
 		t.Error(p.text)
 	}
+	r.expect(413, "POST", "/api/v1/plan", strings.Repeat("#", 8<<20+1), "Content-Type: application/yaml", "Transfer-Encoding: chunked")
 	for _, kind := range []string{"application/json", "text/plain", "application/x-www-form-urlencoded"} {
 		r.expect(415, "POST", "/api/v1/plan", "services: []", "Content-Type: "+kind)
 	}

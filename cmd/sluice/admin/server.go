@@ -26,9 +26,10 @@ const (
 
 const (
 	maxHeader      = 16 << 10
-	maxStreams     = 16 // of events, at one time
-	maxPlans       = 2  // at one time: each holds a whole file
-	maxConnections = 64 // unless Config says otherwise
+	maxLinger      = 16 << 20 // bytes of a body that is refused
+	maxStreams     = 16       // of events, at one time
+	maxPlans       = 2        // at one time: each holds a whole file
+	maxConnections = 64       // unless Config says otherwise
 )
 
 // ErrServerClosed is what Serve returns after Shutdown or Close.
