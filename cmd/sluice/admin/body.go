@@ -50,7 +50,7 @@ func (b body) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, b.limit()))
+	text, err := readAll(r, http.MaxBytesReader(w, r.Body, b.limit()))
 	switch {
 	case err != nil:
 		return nil, unread(err, b.limit())
@@ -63,6 +63,22 @@ func (b body) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, invalid("body missing: want %s", b.mediaType())
 	}
 	return text, nil
+}
+
+// readAll reads the body of r. A client that takes its time over it has to give way to
+// others, as long as nothing has been done.
+func readAll(r *http.Request, from io.Reader) ([]byte, error) {
+	c := connIn(r)
+	if r.ContentLength == 0 || c == nil {
+		return io.ReadAll(from)
+	}
+	c.room.state(c, http.StateIdle)
+	text, err := io.ReadAll(from)
+	c.room.state(c, http.StateActive)
+	if evicted(r) {
+		panic(http.ErrAbortHandler)
+	}
+	return text, err
 }
 
 func (b body) checkType(r *http.Request) error {

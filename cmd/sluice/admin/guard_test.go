@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"bufio"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -212,11 +214,36 @@ func TestNoAnswerLetsAnotherOriginInOrABrowserGuess(t *testing.T) {
 			if cached := p.header.Get("Cache-Control") != "no-store"; cached != static {
 				t.Errorf("%s %s: cache-control %q", method, path, p.header.Get("Cache-Control"))
 			}
-			if (p.header.Get("Content-Security-Policy") == "") != static {
-				t.Errorf("%s %s: a policy that is not the page's", method, path)
+			if !strings.HasPrefix(p.header.Get("Content-Security-Policy"), "default-src 'none'") {
+				t.Errorf("%s %s: policy %q", method, path, p.header.Get("Content-Security-Policy"))
 			}
 		}
 	}
+}
+
+// No spelling of a request line or a header asks Control anything without the token.
+func FuzzNoRequestComesPastTheToken(f *testing.F) {
+	control := newFake()
+	s, err := New(Config{Control: control, Token: "secret", Page: page, Metrics: http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) { control.note("metrics") })})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("GET /api/v1/status HTTP/1.1\r\nHost: x\r\n\r\n")
+	f.Add("POST /%61pi/v1/reload HTTP/1.0\r\nAuthorization: Bearer x\r\n\r\n")
+	f.Add("GET http://x/api/../metrics?a=b;c HTTP/1.1\r\nHost: x\r\nAuthorization: bearer\r\n\r\n")
+	f.Add("CONNECT /api/v1/events/stream HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+		if err != nil || strings.Contains(text, "secret") || r.URL.Path == "/readyz" {
+			return
+		}
+		w := httptest.NewRecorder()
+		s.serveHTTP(w, r)
+		if calls := control.noted(); len(calls) > 0 || w.Code == http.StatusInternalServerError {
+			t.Errorf("%q: status %d, called %q", text, w.Code, calls)
+		}
+	})
 }
 
 func TestHeadersThatAreTooLarge(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 const quietGrace = 250 * time.Millisecond
 
 // room bounds the connections of a server. When it is full, a new one takes the place
-// of the one that has been quiet for the longest time: so that clients which say nothing keep
-// nobody out. If none is quiet, the new one waits; those after it wait in the system's
+// of the one that has been quiet for the longest time: so that clients which say nothing, or
+// not all that they announced, keep nobody out. If none is quiet, the new one waits; those after it wait in the system's
 // queue.
 type room struct {
 	max int
@@ -36,7 +36,7 @@ type conn struct {
 	room *room
 
 	// Held by room.mu.
-	quiet   time.Time // since when no request is under way; zero = one is
+	quiet   time.Time // since when the client's next word is awaited; zero = a request is served
 	evicted bool
 }
 
@@ -142,7 +142,7 @@ func (m *room) wake() {
 }
 
 // state is the http.Server's ConnState: a connection is quiet until the header of a
-// request has been read, and after its answer.
+// request has been read, and after its answer. While its body is read, the handler says so.
 func (m *room) state(nc net.Conn, st http.ConnState) {
 	c := connOf(nc)
 	if c == nil {

@@ -196,6 +196,29 @@ func TestNothingIsDoneForAClientThatGaveWay(t *testing.T) {
 	t.Error("it was served")
 }
 
+func TestSlowBodiesKeepNobodyOut(t *testing.T) {
+	control := newFake()
+	inBubble(t, Config{Control: control, Connections: 2}, func(t *testing.T, _ *Server, ln *pipeListener) {
+		const start = "PUT " + b1 + "/admin HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+		var slow []net.Conn
+		for range 6 {
+			c := ln.dial()
+			slow = append(slow, c)
+			go io.WriteString(c, start)
+		}
+		c := ln.dial()
+		if p, took := askOn(t, c, question); p.status != 200 || took > headerTimeout {
+			t.Errorf("%d after %v", p.status, took)
+		}
+		for _, c := range append(slow, c) {
+			c.Close()
+		}
+	})
+	if calls := control.noted(); len(calls) != 0 {
+		t.Errorf("called %q", calls)
+	}
+}
+
 func TestTwoHundredSilentClientsKeepNobodyOut(t *testing.T) {
 	r := begin(t, Config{})
 	for range 200 {

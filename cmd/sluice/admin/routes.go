@@ -159,9 +159,9 @@ func (s *Server) dispatch(methods map[string]http.HandlerFunc) http.HandlerFunc 
 	}
 }
 
-// static serves the page, whose files have policies of their own.
+// static serves the page, which may be kept. The policy for its contents is the page's own to
+// set; until it does, nothing is allowed.
 func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	w.Header().Del("Cache-Control")
-	w.Header().Del("Content-Security-Policy")
 	s.cfg.Page.ServeHTTP(w, r)
 }

@@ -170,7 +170,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Close closes everything, and waits for the calls of Control that are under way.
+// Close closes everything, and waits for the calls of Control that are under way: so no
+// method of Control may call it.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -189,10 +189,11 @@ func TestReadersThatDoNotReadHoldUpNobody(t *testing.T) {
 	}
 	big := event(1, "session", "s")
 	big.Text = strings.Repeat("x", 1<<20)
-	for range 3 * maxStreams { // until they are stuck, and the feed is too
+	for stuck := false; !stuck; { // each of them, so that the feed is too
 		select {
 		case r.control.feed <- streamed{big, 0}:
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
+			stuck = true
 		}
 	}
 	r.expect(200, "GET", "/api/v1/status", "")
