@@ -1,0 +1,145 @@
+package ctl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicelb/sluice/cmd/sluice/api"
+)
+
+// recent is how many events --follow begins with.
+const recent = 10
+
+func (e *Env) events() *cobra.Command {
+	var follow bool
+	var since string
+	cmd := &cobra.Command{
+		Use:   "events [SERVICE]",
+		Short: "Show what happened, and follow it",
+		Long: `Show what happened: transitions of backends, what people did, reloads, outages. With
+--follow what comes is printed as it comes, until an interrupt; a connection that is
+lost is made again. --json prints one event a line.`,
+		Example: `  sluice events --since 10m
+  sluice events web --follow`,
+		Args: between(0, 1, "[SERVICE]"), ValidArgsFunction: e.completeServices,
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&follow, "follow", "f", false, "go on with what comes; without --since, after the newest 10")
+	f.StringVar(&since, "since", "", "begin `SINCE` a time ago (10m), or after the event with this number")
+	return e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
+		id, ago, err := sinceWhen(since)
+		if err != nil {
+			return usage(cmd, "--since: %s is not a time such as 10m, nor the number of an event", quote(since))
+		}
+		service := ""
+		if len(args) > 0 {
+			service = args[0]
+		}
+		s, _, err := c.client.status(ctx)
+		if err != nil {
+			return err
+		}
+		f := &follower{c: c, service: service, last: id, started: s.Started}
+		f.print = func(e api.Event, raw []byte) error { c.printEvent(e, raw); return c.out.flush() }
+		list, raw, err := c.past(ctx, id, service)
+		if err != nil {
+			return err
+		}
+		first := 0
+		if follow && since == "" {
+			first = max(0, len(list.Events)-recent)
+		}
+		for i, event := range list.Events {
+			f.last = max(f.last, event.ID)
+			if i >= first && (ago == 0 || !event.Time.Before(now(s).Add(-ago))) {
+				c.printEvent(event, raw[i])
+			}
+		}
+		if !follow {
+			return nil
+		}
+		if err := c.out.flush(); err != nil {
+			return err
+		}
+		return f.follow(ctx)
+	})
+}
+
+// sinceWhen reads a duration or a number.
+func sinceWhen(s string) (id uint64, ago time.Duration, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	if id, err = strconv.ParseUint(s, 10, 64); err == nil {
+		return id, 0, nil
+	}
+	ago, err = time.ParseDuration(s)
+	return 0, ago.Abs(), err
+}
+
+// past returns events that have happened, each also as the server wrote it.
+func (c *call) past(ctx context.Context, id uint64, service string) (list api.Events, each []json.RawMessage, err error) {
+	r := request{path: "/events", query: url.Values{"since": {strconv.FormatUint(id, 10)}}, service: service}
+	if service != "" {
+		r.query.Set("service", service)
+	}
+	raw, err := c.do(ctx, r, &list)
+	if err != nil {
+		return list, nil, err
+	}
+	var same struct {
+		Events []json.RawMessage `json:"events"`
+	}
+	if err := json.Unmarshal(raw, &same); err != nil {
+		return list, nil, c.garbage(raw, err)
+	}
+	if list.Lost && id > 0 {
+		c.warn("events right after %d are no longer kept", int64(id))
+	}
+	return list, same.Events, nil
+}
+
+func (c *call) printEvent(e api.Event, raw []byte) {
+	if c.json {
+		var line bytes.Buffer
+		if json.Compact(&line, raw) == nil {
+			c.out.w.Write(append(escaped(line.Bytes()), '\n'))
+		}
+		return
+	}
+	text, where := e.Text, e.Service
+	if e.Backend != "" {
+		where += "/" + e.Backend
+	}
+	if where != "" {
+		where += ": "
+	}
+	if e.Who != "" {
+		text += " (" + e.Who + ")"
+	}
+	c.out.line("%d  %s  %s  %s%s", int64(e.ID), e.Time, painted{eventColor(e), fill(e.Kind, len("transition"))}, where, text)
+}
+
+// fill appends spaces, so that what follows stands in a column.
+func fill(s string, n int) string {
+	for len(s) < n {
+		s += " "
+	}
+	return s
+}
+
+func eventColor(e api.Event) string {
+	switch {
+	case e.Kind == "outage":
+		return red
+	case e.Kind == "transition" && e.To != "up":
+		return yellow
+	}
+	return ""
+}

@@ -1,0 +1,280 @@
+package ctl
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicelb/sluice/cmd/sluice/api"
+)
+
+// wide is from where on a reason has room beside its backend.
+const wide = 120
+
+func (e *Env) status() *cobra.Command {
+	var problems bool
+	var watch time.Duration
+	cmd := &cobra.Command{
+		Use:   "status [SERVICE]",
+		Short: "Show services and backends",
+		Long: `Show what runs: a line about the process, then each service with its backends.
+
+The state of a backend is one word: up, down (its check says so), ejected (clients'
+dials failed), unknown (not checked yet), drain or maint (a person says so), leaving
+(removed, its last sessions go on). CONNECT is how long dials to it take: the median
+and the 99th percentile. A reason stands there when no new session may go to it.
+
+On a terminal the table fits it; elsewhere nothing is shortened, and a backend is one
+line.`,
+		Example: `  sluice status
+  sluice status web --watch
+  sluice status --problems`,
+		Args:              between(0, 1, "[SERVICE]"),
+		ValidArgsFunction: e.completeServices,
+	}
+	cmd = e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
+		name := strings.Join(args, "")
+		switch {
+		case !cmd.Flags().Changed("watch"):
+			return c.showStatus(ctx, name, problems)
+		case c.json:
+			return usage(cmd, "--watch and --json do not go together: 'sluice events --follow --json' is a stream")
+		case watch < 100*time.Millisecond:
+			return usage(cmd, "--watch: must be at least 100ms")
+		}
+		return c.watchStatus(ctx, watch, name, problems)
+	})
+	f := cmd.Flags()
+	f.BoolVar(&problems, "problems", false, "only services with something out")
+	f.DurationVarP(&watch, "watch", "w", 0, "draw again every `TIME` (2s if none is given) until interrupted")
+	f.Lookup("watch").NoOptDefVal = "2s"
+	return cmd
+}
+
+// fetch gets what status shows. The JSON is that of the services, as CONTRACT has it, or
+// of the one that is asked for.
+func (c *call) fetch(ctx context.Context, name string) (s api.Status, all []api.Service, raw []byte, err error) {
+	if s, _, err = c.client.status(ctx); err != nil {
+		return s, nil, nil, err
+	}
+	if name == "" {
+		all, raw, err = c.services(ctx)
+		return s, all, raw, err
+	}
+	one, raw, err := c.service(ctx, name)
+	return s, []api.Service{one}, raw, err
+}
+
+func (c *call) showStatus(ctx context.Context, name string, problems bool) error {
+	s, all, raw, err := c.fetch(ctx, name)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.statusJSON(ctx, raw, problems)
+	}
+	writeStatus(c.out, s, all, problems)
+	return nil
+}
+
+// statusJSON prints {"status": …, "services": […]} of the server's own JSON.
+func (c *call) statusJSON(ctx context.Context, raw []byte, problems bool) error {
+	_, process, err := c.client.status(ctx)
+	if err != nil {
+		return err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		list = []json.RawMessage{raw} // one service
+	}
+	kept := []json.RawMessage{}
+	for _, one := range list {
+		var s api.Service
+		if err := json.Unmarshal(one, &s); err != nil {
+			return c.garbage(one, err)
+		}
+		if !problems || troubled(s) {
+			kept = append(kept, one)
+		}
+	}
+	text, err := json.Marshal(struct {
+		Status   json.RawMessage   `json:"status"`
+		Services []json.RawMessage `json:"services"`
+	}{process, kept})
+	if err != nil {
+		return err
+	}
+	return c.out.json(text)
+}
+
+// state is a backend's state in one word. What people want goes before what probes say.
+func state(b api.Backend) string {
+	switch {
+	case b.Leaving:
+		return "leaving"
+	case b.Admin == api.Drain, b.Admin == api.Maint:
+		return b.Admin
+	case b.Health == "down":
+		return "down"
+	case b.Ejected:
+		return "ejected"
+	}
+	return b.Health
+}
+
+// out tells whether a backend gets no new sessions, other than by its weight.
+func out(b api.Backend) bool {
+	return state(b) != "up" && state(b) != "unknown" || !b.Usable && b.Weight > 0
+}
+
+func troubled(s api.Service) bool {
+	if s.Paused != nil || s.Leaving || s.Usable == 0 {
+		return true
+	}
+	for _, b := range s.Backends {
+		if out(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeStatus prints the whole of it.
+func writeStatus(p *printer, s api.Status, all []api.Service, problems bool) {
+	writeProcess(p, s)
+	shown := all
+	if problems {
+		shown = nil
+		for _, one := range all {
+			if troubled(one) {
+				shown = append(shown, one)
+			}
+		}
+		if len(shown) == 0 {
+			p.line("\nnothing is out: %s, %s", plural(len(all), "service"), plural(s.Backends, "backend"))
+		}
+	}
+	beside := p.width == 0 || p.width >= wide
+	t := statusTable(now(s), shown, beside)
+	t.fit(max(0, p.width-2))
+	row := 0
+	for _, one := range shown {
+		p.line("")
+		writeService(p, one)
+		t.title(p, "  ")
+		for _, b := range one.Backends {
+			t.row(p, "  ", row)
+			row++
+			if reason := why(b); reason != "" && !beside {
+				p.w.WriteString("    " + cut(clean(reason), p.width-4) + "\n")
+			}
+		}
+	}
+}
+
+// writeProcess prints the lines about the process.
+func writeProcess(p *printer, s api.Status) {
+	p.line("%s  up %s  %s  %d of %d backends usable  revision %d", painted{bold, s.Version}, time.Duration(s.Uptime),
+		plural(s.Sessions, "session"), s.Usable, s.Backends, int64(s.Revision))
+	switch {
+	case s.Draining:
+		p.line("%s", painted{yellow, "draining: it takes no new clients and ends with the last session"})
+	case !s.Ready:
+		p.line("%s", painted{yellow, "not ready: " + s.NotReady})
+	}
+	if s.Reload.Error != "" {
+		p.line("%s", painted{red, "reload refused " + short(now(s).Sub(s.Reload.Time)) + " ago, the file before it is in force:"})
+		for l := range strings.Lines(s.Reload.Error) {
+			p.line("  %s", strings.TrimRight(l, "\r\n"))
+		}
+	}
+	if s.Descriptors.Shed > 0 {
+		p.line("%s", painted{red, plural(s.Descriptors.Shed, "client") + " closed for want of descriptors, the limit is " + strconv.Itoa(s.Descriptors.Limit)})
+	}
+	if s.LogDropped > 0 {
+		p.line("%s", painted{yellow, plural(s.LogDropped, "log record") + " dropped"})
+	}
+}
+
+// writeService prints the line above a service's backends, and one below it for each thing
+// that is special.
+func writeService(p *printer, s api.Service) {
+	usable := painted{"", strconv.Itoa(s.Usable) + "/" + strconv.Itoa(len(s.Backends)) + " usable"}
+	if s.Usable == 0 {
+		usable.code = red
+	}
+	tail := "  " + s.Balance + "  " + plural(s.Sessions, "session") + "  "
+	if s.Held > 0 {
+		tail += "(" + strconv.FormatInt(s.Held, 10) + " waiting)  "
+	}
+	name, listen := clean(s.Name), clean(strings.Join(s.Listen, ", "))
+	if p.width > 0 {
+		name = squeeze(name, p.width/3)
+		listen = squeeze(listen, max(12, p.width-width(name)-2-width(tail)-width(usable.text)))
+	}
+	p.line("%s  %s%s%s", painted{bold, name}, listen, tail, usable)
+	if s.Leaving {
+		p.line("  %s", painted{yellow, "leaving: removed, its sessions go on until their deadline"})
+	}
+	if s.Paused != nil {
+		p.line("  %s", painted{yellow, "paused: new clients wait, for " + short(time.Duration(*s.Paused)) + " more at most"})
+	}
+}
+
+// statusTable holds the backends of all services, so that their columns agree, with the
+// reason beside each if it is to stand there.
+func statusTable(now time.Time, all []api.Service, beside bool) *table {
+	t := &table{columns: []column{
+		{title: "BACKEND", least: 12}, {title: "STATE"}, {title: "WEIGHT", right: true}, {title: "SESSIONS", right: true},
+		{title: "TOTAL", right: true}, {title: "CONNECT", right: true}, {title: "P99", right: true}, {title: "SINCE", right: true},
+	}}
+	if beside {
+		t.columns = append(t.columns, column{title: "REASON", least: 10, prose: true})
+	}
+	for _, s := range all {
+		for _, b := range s.Backends {
+			since := "-"
+			if !b.Since.IsZero() {
+				since = short(now.Sub(b.Since))
+			}
+			cells := []any{b.Name, painted{tint(b), state(b)}, strconv.Itoa(b.Weight), count(b.Sessions), count(b.Total),
+				latency(b.ConnectP50), latency(b.ConnectP99), since}
+			if beside {
+				cells = append(cells, why(b))
+			}
+			t.add(cells...)
+		}
+	}
+	return t
+}
+
+// why is the reason for which a backend is out.
+func why(b api.Backend) string {
+	if !out(b) {
+		return ""
+	}
+	return b.Reason
+}
+
+func tint(b api.Backend) string {
+	switch state(b) {
+	case "down", "ejected":
+		return red
+	case "up":
+		if b.Usable || b.Weight == 0 {
+			return ""
+		}
+	}
+	return yellow
+}
+
+func latency(d api.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return short(time.Duration(d))
+}
