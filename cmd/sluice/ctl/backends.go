@@ -121,7 +121,7 @@ then they are reset. It is listed as leaving meanwhile.`,
 		if err != nil {
 			return err
 		}
-		if err := c.show(raw, func() { c.out.line("%s removed%s", args[0], goOn(gone)) }); err != nil {
+		if err := c.show(raw, func() { c.out.line("%s removed%s", args[0], left(gone)) }); err != nil {
 			return err
 		}
 		c.out.flush()
@@ -133,14 +133,14 @@ then they are reset. It is listed as leaving meanwhile.`,
 	})
 }
 
-func goOn(r api.Removed) string {
+func left(r api.Removed) string {
 	switch {
 	case r.Sessions == 0:
 		return ""
 	case r.Within == 0:
-		return ": " + plural(r.Sessions, "session") + " go on until they end"
+		return ": " + plural(r.Sessions, "session") + " " + goOn(r.Sessions) + " until the end"
 	}
-	return ": " + plural(r.Sessions, "session") + " go on, those left after " + short(time.Duration(r.Within)) + " are reset"
+	return ": " + plural(r.Sessions, "session") + " " + goOn(r.Sessions) + ", to be reset after " + short(time.Duration(r.Within))
 }
 
 // waitGone returns when the backend is listed no more. The server bounds that, or the

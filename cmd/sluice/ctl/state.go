@@ -196,7 +196,7 @@ func (c *call) waitDrained(ctx context.Context, s selection, wait time.Duration,
 	case kill:
 		return c.killLeft(ctx, s)
 	}
-	return fmt.Errorf("%s of %s go on", plural(left, "session"), clean(s.label))
+	return fmt.Errorf("%s of %s %s", plural(left, "session"), clean(s.label), goOn(left))
 }
 
 // killLeft kills what is left, and has their number as exit status.

@@ -33,10 +33,19 @@ line.`,
 		Example: `  sluice status
   sluice status web --watch
   sluice status --problems`,
-		Args:              between(0, 1, "[SERVICE]"),
+		Args:              between(0, 2, "[SERVICE]"),
 		ValidArgsFunction: e.completeServices,
 	}
 	cmd = e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
+		if n := len(args) - 1; n >= 0 && cmd.Flags().Changed("watch") {
+			// A flag that may stand alone takes no separate value, as in --watch 5s.
+			if d, err := time.ParseDuration(args[n]); err == nil {
+				watch, args = d, args[:n]
+			}
+		}
+		if len(args) > 1 {
+			return usage(cmd, "status: one argument too many: %s; it takes [SERVICE]", quote(args[1]))
+		}
 		name := strings.Join(args, "")
 		switch {
 		case !cmd.Flags().Changed("watch"):
@@ -50,7 +59,7 @@ line.`,
 	})
 	f := cmd.Flags()
 	f.BoolVar(&problems, "problems", false, "only services with something out")
-	f.DurationVarP(&watch, "watch", "w", 0, "draw again every `TIME` (2s if none is given) until interrupted")
+	f.DurationVarP(&watch, "watch", "w", 0, "draw again every `TIME` until interrupted")
 	f.Lookup("watch").NoOptDefVal = "2s"
 	return cmd
 }
@@ -155,7 +164,11 @@ func writeStatus(p *printer, s api.Status, all []api.Service, problems bool) {
 			}
 		}
 		if len(shown) == 0 {
-			p.line("\nnothing is out: %s, %s", plural(len(all), "service"), plural(s.Backends, "backend"))
+			backends := 0
+			for _, one := range all {
+				backends += len(one.Backends)
+			}
+			p.line("\nnothing is out: %s, %s", plural(len(all), "service"), plural(backends, "backend"))
 		}
 	}
 	beside := p.width == 0 || p.width >= wide
@@ -178,7 +191,7 @@ func writeStatus(p *printer, s api.Status, all []api.Service, problems bool) {
 
 // writeProcess prints the lines about the process.
 func writeProcess(p *printer, s api.Status) {
-	p.line("%s  up %s  %s  %d of %d backends usable  revision %d", painted{bold, s.Version}, time.Duration(s.Uptime),
+	p.line("%s  up %s  %s  %d of %d backends usable  revision %d", painted{bold, release(s.Version)}, time.Duration(s.Uptime),
 		plural(s.Sessions, "session"), s.Usable, s.Backends, int64(s.Revision))
 	switch {
 	case s.Draining:
@@ -198,6 +211,16 @@ func writeProcess(p *printer, s api.Status) {
 	if s.LogDropped > 0 {
 		p.line("%s", painted{yellow, plural(s.LogDropped, "log record") + " dropped"})
 	}
+}
+
+// release is what an operator asks for of a version, which also names the commit, Go and
+// the system.
+func release(version string) string {
+	words := strings.Fields(strings.TrimPrefix(version, "sluice "))
+	if len(words) == 0 {
+		return "sluice"
+	}
+	return "sluice " + words[0]
 }
 
 // writeService prints the line above a service's backends, and one below it for each thing

@@ -172,3 +172,11 @@ func plural[N int | int64](n N, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// goOn is what sessions do that nobody ends.
+func goOn(n int64) string {
+	if n == 1 {
+		return "goes on"
+	}
+	return "go on"
+}
