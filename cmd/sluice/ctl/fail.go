@@ -3,6 +3,7 @@ package ctl
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,6 +84,8 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 		return errInterrupted
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("%s did not answer within %s: is it the right address, and is the machine up? --timeout gives it longer", at, c.timeout)
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return fmt.Errorf("%s: %s\n--ca FILE says who signed its certificate", at, clean(errors.Unwrap(err).Error()))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no type for it
 		return fmt.Errorf("%s does not speak TLS: write it without https://, --ca, --cert and --key", at)
 	}

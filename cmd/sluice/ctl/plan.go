@@ -124,11 +124,11 @@ func writePlan(p *printer, plan api.Plan) {
 		writeChange(p, c)
 	}
 	for _, m := range plan.Moved {
-		move := "move"
+		move, have := "move", "have"
 		if plan.Applied {
-			move = "moved"
+			move, have = "moved", "had"
 		}
-		p.line("%s (%s): %s of clients %s to another backend; %s had to, theirs is gone", m.Service, m.Balance, percent(m.Share), move, percent(m.Needed))
+		p.line("%s (%s): %s of clients %s to another backend; %s %s to, theirs is gone", m.Service, m.Balance, percent(m.Share), move, percent(m.Needed), have)
 	}
 }
 

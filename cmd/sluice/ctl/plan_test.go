@@ -27,7 +27,7 @@ const planned = `
     its 5 sessions go on until drain_timeout
 ~ change web balance: p2c -> maglev
 ~ change sluice log.level: info -> debug
-web (maglev): 25.6 % of clients move to another backend; 25 % had to, theirs is gone
+web (maglev): 25.6 % of clients move to another backend; 25 % have to, theirs is gone
 `
 
 func newFile(t *testing.T, text string) string {
@@ -63,7 +63,7 @@ func TestReloadShowsWhatChanged(t *testing.T) {
 	f := newFake()
 	f.plan = changes(true)
 	d := newDesk(t, f)
-	text := strings.NewReplacer("would change", "changed", "clients move", "clients moved").Replace(planned)
+	text := strings.NewReplacer("would change", "changed", "clients move", "clients moved", "have to", "had to").Replace(planned)
 	d.run("reload").want(t, 0, text, "")
 	if got := f.requests(); !slices.Equal(got, []string{"POST /reload"}) {
 		t.Errorf("asked %q", got)

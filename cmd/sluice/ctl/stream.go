@@ -135,13 +135,10 @@ func (f *follower) once(ctx context.Context) error {
 		return stopError{fmt.Errorf("%s (%s) answers with %s and not with a stream of events: is this its admin address?", f.c.shown, f.c.source, quote(kind))}
 	}
 	err = readMessages(resp.Body, f.take)
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s (%s) ended the stream", f.c.shown, f.c.source)
 	}
-	if errors.As(err, new(stopError)) {
-		return err
-	}
-	return f.c.unreachable(ctx, err)
+	return err
 }
 
 // take prints one message. Those of kinds that are not known are skipped.
