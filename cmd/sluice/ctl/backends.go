@@ -113,26 +113,34 @@ then they are reset. It is listed as leaving meanwhile.`,
 			return usage(cmd, "--within: must not be below 0")
 		}
 		r := of(service, backend, "").send(http.MethodDelete, nil)
-		if f.Changed("within") {
+		if f.Changed("within") { // 0 is a time as well, and not the service's
 			r.query = url.Values{"within": {within.String()}}
 		}
-		var gone api.Removed
-		raw, err := c.do(ctx, r, &gone)
-		if err != nil {
-			return err
-		}
-		if err := c.show(raw, func() { c.out.line("%s removed%s", args[0], left(gone)) }); err != nil {
-			return err
-		}
-		c.out.flush()
-		c.warnIfNoneLeft(ctx, service)
-		if !wait {
-			return nil
-		}
-		return c.waitGone(ctx, args[0], service, backend)
+		return c.runRemove(ctx, r, args[0], wait)
 	})
 }
 
+func (c *call) runRemove(ctx context.Context, r request, label string, wait bool) error {
+	var removed api.Removed
+	raw, err := c.do(ctx, r, &removed)
+	if err != nil {
+		return err
+	}
+	if err := c.show(raw, func() { c.out.line("%s removed%s", label, left(removed)) }); err != nil {
+		return err
+	}
+	// What was done is told before a wait that may be long, and before a warning on stderr.
+	if err := c.out.flush(); err != nil {
+		return err
+	}
+	c.warnIfNoneLeft(ctx, r.service)
+	if !wait {
+		return nil
+	}
+	return c.waitGone(ctx, label, r.service, r.backend)
+}
+
+// left says what becomes of a removed backend's sessions.
 func left(r api.Removed) string {
 	switch {
 	case r.Sessions == 0:

@@ -19,9 +19,10 @@ import (
 const (
 	prefix = "/api/v1"
 	// maxAnswer bounds what a server can make us keep: about ten times the largest list.
-	maxAnswer = 256 << 20
-	jsonType  = "application/json"
-	yamlType  = "application/yaml"
+	maxAnswer  = 256 << 20
+	jsonType   = "application/json"
+	yamlType   = "application/yaml"
+	streamType = "text/event-stream"
 )
 
 // client asks one server.
@@ -65,6 +66,7 @@ type request struct {
 	query  url.Values
 	body   any    // sent as JSON; []byte as kind says
 	kind   string // content type of a []byte
+	accept string // content type of the answer; "" = JSON
 
 	// What the path is about, for an error that says which there are.
 	service, backend string
@@ -165,6 +167,9 @@ func (c *client) build(ctx context.Context, r request) (*http.Request, error) {
 		return nil, fmt.Errorf("%s (%s): %w", c.shown, c.source, err)
 	}
 	c.dress(req, kind)
+	if r.accept != "" {
+		req.Header.Set("Accept", r.accept)
+	}
 	return req, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,54 +34,64 @@ lost is made again. --json prints one event a line.`,
 	f.BoolVarP(&follow, "follow", "f", false, "go on with what comes; without --since, after the newest 10")
 	f.StringVar(&since, "since", "", "begin `SINCE` a time ago (10m), or after the event with this number")
 	return e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
-		id, ago, err := sinceWhen(since)
+		begin, err := sinceWhen(since)
 		if err != nil {
 			return usage(cmd, "--since: %s is not a time such as 10m, nor the number of an event", quote(since))
 		}
-		service := ""
-		if len(args) > 0 {
-			service = args[0]
-		}
-		s, _, err := c.client.status(ctx)
-		if err != nil {
-			return err
-		}
-		f := &follower{c: c, service: service, last: id, started: s.Started}
-		f.print = func(e api.Event, raw []byte) error { c.printEvent(e, raw); return c.out.flush() }
-		list, raw, err := c.past(ctx, id, service)
-		if err != nil {
-			return err
-		}
-		first := 0
 		if follow && since == "" {
-			first = max(0, len(list.Events)-recent)
+			begin.most = recent
 		}
-		for i, event := range list.Events {
-			f.last = max(f.last, event.ID)
-			if i >= first && (ago == 0 || !event.Time.Before(now(s).Add(-ago))) {
-				c.printEvent(event, raw[i])
-			}
-		}
-		if !follow {
-			return nil
-		}
-		if err := c.out.flush(); err != nil {
-			return err
-		}
-		return f.follow(ctx)
+		return c.runEvents(ctx, strings.Join(args, ""), begin, follow)
 	})
 }
 
+// beginning is where a list of events begins.
+type beginning struct {
+	id   uint64        // after this one
+	ago  time.Duration // not before that; 0 = whenever
+	most int           // the newest of them; 0 = all
+}
+
+func (c *call) runEvents(ctx context.Context, service string, begin beginning, follow bool) error {
+	// The process is asked first: should it be another one by the time that the stream is
+	// open, its events are counted anew.
+	s, _, err := c.client.status(ctx)
+	if err != nil {
+		return err
+	}
+	list, raw, err := c.past(ctx, begin.id, service)
+	if err != nil {
+		return err
+	}
+	f := &follower{c: c, service: service, last: begin.id, started: s.Started}
+	first := 0
+	if begin.most > 0 {
+		first = max(0, len(list.Events)-begin.most)
+	}
+	for i, event := range list.Events {
+		f.last = max(f.last, event.ID)
+		if i >= first && (begin.ago == 0 || !event.Time.Before(now(s).Add(-begin.ago))) {
+			c.printEvent(event, raw[i])
+		}
+	}
+	if err := c.out.flush(); err != nil || !follow {
+		return err
+	}
+	// Each event is flushed, for who follows waits for it.
+	f.print = func(e api.Event, raw []byte) error { c.printEvent(e, raw); return c.out.flush() }
+	return f.follow(ctx)
+}
+
 // sinceWhen reads a duration or a number.
-func sinceWhen(s string) (id uint64, ago time.Duration, err error) {
+func sinceWhen(s string) (beginning, error) {
 	if s == "" {
-		return 0, 0, nil
+		return beginning{}, nil
 	}
-	if id, err = strconv.ParseUint(s, 10, 64); err == nil {
-		return id, 0, nil
+	if id, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return beginning{id: id}, nil
 	}
-	ago, err = time.ParseDuration(s)
-	return 0, ago.Abs(), err
+	ago, err := time.ParseDuration(s)
+	return beginning{ago: ago.Abs()}, err
 }
 
 // past returns events that have happened, each also as the server wrote it.

@@ -46,8 +46,8 @@ was seen. How far back depends on state_dir.`,
 	})
 }
 
-// moment checks a time and writes it for the server. A date is taken in the zone that times
-// are printed in, so that what was printed can be asked for.
+// moment checks a time and writes it for the server. It is taken in the zone that times are
+// printed in, which need not be the server's, so that what was printed can be asked for.
 func (e *Env) moment(s string) (string, bool) {
 	if d, err := time.ParseDuration(strings.TrimSuffix(s, " ago")); err == nil {
 		return (-d.Abs()).String(), true
@@ -57,12 +57,23 @@ func (e *Env) moment(s string) (string, bool) {
 			return t.Format(time.RFC3339), true
 		}
 	}
-	for _, layout := range []string{"15:04", time.TimeOnly, time.RFC3339} {
-		if _, err := time.Parse(layout, s); err == nil {
-			return s, true
+	for _, layout := range []string{"15:04", time.TimeOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return e.last(t).Format(time.RFC3339), true
 		}
 	}
-	return "", false
+	_, err := time.Parse(time.RFC3339, s)
+	return s, err == nil
+}
+
+// last is the newest moment that had this time of day.
+func (e *Env) last(clock time.Time) time.Time {
+	now := time.Now().In(e.Zone)
+	t := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, e.Zone)
+	if t.After(now) {
+		return t.AddDate(0, 0, -1)
+	}
+	return t
 }
 
 func writeExplanation(p *printer, x api.Explanation) {

@@ -107,8 +107,10 @@ func TestAServerThatIsNotSluice(t *testing.T) {
 		"a page, cleaned": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>\x1b[2J") }, `It said: <html>\x1b[2J`},
 		"nothing":         {func(http.ResponseWriter, *http.Request) {}, "It said: nothing"},
 		"another type":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[1]") }, "not as sluice does"},
-		"an error page":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad\agateway", 502) }, `answers 502 Bad Gateway, and not as sluice does: is this its admin address? It said: bad\agateway`},
-		"a way elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://evil.example/", 302) }, "answers 302 Found, and not as sluice does"},
+		"an error page":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad\agateway", http.StatusBadGateway) }, `answers 502 Bad Gateway, and not as sluice does: is this its admin address? It said: bad\agateway`},
+		"a way elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
+		}, "answers 302 Found, and not as sluice does"},
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "[{")

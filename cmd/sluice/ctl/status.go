@@ -37,7 +37,8 @@ line.`,
 		ValidArgsFunction: e.completeServices,
 	}
 	cmd = e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
-		if n := len(args) - 1; n >= 0 && cmd.Flags().Changed("watch") {
+		watching := cmd.Flags().Changed("watch")
+		if n := len(args) - 1; n >= 0 && watching {
 			// A flag that may stand alone takes no separate value, as in --watch 5s.
 			if d, err := time.ParseDuration(args[n]); err == nil {
 				watch, args = d, args[:n]
@@ -47,15 +48,10 @@ line.`,
 			return usage(cmd, "status: one argument too many: %s; it takes [SERVICE]", quote(args[1]))
 		}
 		name := strings.Join(args, "")
-		switch {
-		case !cmd.Flags().Changed("watch"):
-			return c.showStatus(ctx, name, problems)
-		case c.json:
-			return usage(cmd, "--watch and --json do not go together: 'sluice events --follow --json' is a stream")
-		case watch < 100*time.Millisecond:
-			return usage(cmd, "--watch: must be at least 100ms")
+		if watching {
+			return c.watchStatus(ctx, watch, name, problems)
 		}
-		return c.watchStatus(ctx, watch, name, problems)
+		return c.showStatus(ctx, name, problems)
 	})
 	f := cmd.Flags()
 	f.BoolVar(&problems, "problems", false, "only services with something out")
@@ -64,56 +60,62 @@ line.`,
 	return cmd
 }
 
-// fetch gets what status shows. The JSON is that of the services, as CONTRACT has it, or
-// of the one that is asked for.
-func (c *call) fetch(ctx context.Context, name string) (s api.Status, all []api.Service, raw []byte, err error) {
-	if s, _, err = c.client.status(ctx); err != nil {
-		return s, nil, nil, err
+// view is what status shows, and the JSON that it came as.
+type view struct {
+	process    api.Status
+	services   []api.Service
+	processRaw json.RawMessage
+	each       []json.RawMessage // one for each service
+}
+
+// fetch gets a view of all services, or of the one that is named.
+func (c *call) fetch(ctx context.Context, name string) (v view, err error) {
+	if v.process, v.processRaw, err = c.client.status(ctx); err != nil {
+		return v, err
 	}
-	if name == "" {
-		all, raw, err = c.services(ctx)
-		return s, all, raw, err
+	if name != "" {
+		one, raw, err := c.service(ctx, name)
+		v.services, v.each = []api.Service{one}, []json.RawMessage{raw}
+		return v, err
 	}
-	one, raw, err := c.service(ctx, name)
-	return s, []api.Service{one}, raw, err
+	var raw []byte
+	if v.services, raw, err = c.services(ctx); err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(raw, &v.each); err != nil {
+		return v, c.garbage(raw, err)
+	}
+	return v, nil
+}
+
+// onlyTroubled leaves services out that are well.
+func (v view) onlyTroubled() view {
+	all, each := v.services, v.each
+	v.services, v.each = nil, []json.RawMessage{}
+	for i, s := range all {
+		if troubled(s) {
+			v.services, v.each = append(v.services, s), append(v.each, each[i])
+		}
+	}
+	return v
 }
 
 func (c *call) showStatus(ctx context.Context, name string, problems bool) error {
-	s, all, raw, err := c.fetch(ctx, name)
+	v, err := c.fetch(ctx, name)
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.statusJSON(ctx, raw, problems)
+	if !c.json {
+		writeStatus(c.out, v, problems)
+		return nil
 	}
-	writeStatus(c.out, s, all, problems)
-	return nil
-}
-
-// statusJSON prints {"status": …, "services": […]} of the server's own JSON.
-func (c *call) statusJSON(ctx context.Context, raw []byte, problems bool) error {
-	_, process, err := c.client.status(ctx)
-	if err != nil {
-		return err
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
-		list = []json.RawMessage{raw} // one service
-	}
-	kept := []json.RawMessage{}
-	for _, one := range list {
-		var s api.Service
-		if err := json.Unmarshal(one, &s); err != nil {
-			return c.garbage(one, err)
-		}
-		if !problems || troubled(s) {
-			kept = append(kept, one)
-		}
+	if problems {
+		v = v.onlyTroubled()
 	}
 	text, err := json.Marshal(struct {
 		Status   json.RawMessage   `json:"status"`
 		Services []json.RawMessage `json:"services"`
-	}{process, kept})
+	}{v.processRaw, v.each})
 	if err != nil {
 		return err
 	}
@@ -153,26 +155,20 @@ func troubled(s api.Service) bool {
 }
 
 // writeStatus prints the whole of it.
-func writeStatus(p *printer, s api.Status, all []api.Service, problems bool) {
-	writeProcess(p, s)
-	shown := all
+func writeStatus(p *printer, v view, problems bool) {
+	writeProcess(p, v.process)
+	shown := v.services
 	if problems {
-		shown = nil
-		for _, one := range all {
-			if troubled(one) {
-				shown = append(shown, one)
-			}
-		}
-		if len(shown) == 0 {
+		if shown = v.onlyTroubled().services; len(shown) == 0 {
 			backends := 0
-			for _, one := range all {
-				backends += len(one.Backends)
+			for _, s := range v.services {
+				backends += len(s.Backends)
 			}
-			p.line("\nnothing is out: %s, %s", plural(len(all), "service"), plural(backends, "backend"))
+			p.line("\nnothing is out: %s, %s", plural(len(v.services), "service"), plural(backends, "backend"))
 		}
 	}
 	beside := p.width == 0 || p.width >= wide
-	t := statusTable(now(s), shown, beside)
+	t := statusTable(now(v.process), shown, beside)
 	t.fit(max(0, p.width-2))
 	row := 0
 	for _, one := range shown {

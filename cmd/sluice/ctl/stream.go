@@ -122,7 +122,7 @@ func (f *follower) once(ctx context.Context) error {
 		f.last = 0 // another process counts from the beginning
 	}
 	f.started = s.Started
-	r := request{path: "/events/stream", query: url.Values{"since": {strconv.FormatUint(f.last, 10)}}, service: f.service}
+	r := request{path: "/events/stream", accept: streamType, query: url.Values{"since": {strconv.FormatUint(f.last, 10)}}, service: f.service}
 	if f.service != "" {
 		r.query.Set("service", f.service)
 	}
@@ -131,7 +131,7 @@ func (f *follower) once(ctx context.Context) error {
 		return f.c.explainMissing(ctx, r, err)
 	}
 	defer resp.Body.Close()
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, streamType) {
 		return stopError{fmt.Errorf("%s (%s) answers with %s and not with a stream of events: is this its admin address?", f.c.shown, f.c.source, quote(kind))}
 	}
 	err = readMessages(resp.Body, f.take)

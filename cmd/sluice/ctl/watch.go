@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -15,14 +16,23 @@ const (
 	clearBelow = "\x1b[J"
 )
 
+// fastest is how often status may ask: a person sees no more, and the server has other work.
+const fastest = 100 * time.Millisecond
+
 // watchStatus draws until the person ends it, which is no failure. A server that goes away
 // meanwhile is shown as such: it may come back.
 func (c *call) watchStatus(ctx context.Context, every time.Duration, name string, problems bool) error {
+	switch {
+	case c.json:
+		return usage(c.cmd, "--watch and --json do not go together: 'sluice events --follow --json' is a stream")
+	case every < fastest:
+		return usage(c.cmd, "--watch: must be at least %s", fastest)
+	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	seen := false
 	for {
-		s, all, _, err := c.fetch(ctx, name)
+		v, err := c.fetch(ctx, name)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -30,19 +40,7 @@ func (c *call) watchStatus(ctx context.Context, every time.Duration, name string
 			return err
 		}
 		seen = true
-		var frame bytes.Buffer
-		p := *c.out
-		p.w = newPrinter(&frame).w
-		if err != nil {
-			p.line("%s", painted{red, "no answer"})
-			for l := range strings.Lines(err.Error()) {
-				p.line("%s", strings.TrimSpace(l))
-			}
-		} else {
-			writeStatus(&p, s, all, problems)
-		}
-		p.flush() // into memory
-		if err := c.draw(frame.String()); err != nil {
+		if err := c.draw(c.frame(v, err, problems)); err != nil {
 			return err
 		}
 		select {
@@ -51,6 +49,28 @@ func (c *call) watchStatus(ctx context.Context, every time.Duration, name string
 		case <-tick.C:
 		}
 	}
+}
+
+// frame is what is drawn, in the size that the terminal has by now.
+func (c *call) frame(v view, failed error, problems bool) string {
+	if c.out.live {
+		if width, height, ok := c.env.Terminal(c.cmd.OutOrStdout()); ok {
+			c.out.width, c.out.height = width, height
+		}
+	}
+	var text bytes.Buffer
+	p := *c.out
+	p.w = bufio.NewWriter(&text)
+	if failed == nil {
+		writeStatus(&p, v, problems)
+	} else {
+		p.line("%s", painted{red, "no answer"})
+		for l := range strings.Lines(failed.Error()) {
+			p.line("%s", strings.TrimSpace(l))
+		}
+	}
+	p.flush() // into memory, which does not fail
+	return text.String()
 }
 
 // draw replaces what stands on a terminal; elsewhere frames follow each other.
