@@ -19,6 +19,8 @@ import (
 // maxWeight is that of the configuration file.
 const maxWeight = 256
 
+// weight checks the bounds here, so that a slip of the hand is a matter of usage and costs no
+// request.
 func (e *Env) weight() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "weight SERVICE/BACKEND N",
@@ -50,6 +52,8 @@ sessions go on. It lasts until a reload of a file that says otherwise.`,
 	})
 }
 
+// add sends a weight only if one is given: what a backend has by default is for the server to
+// say.
 func (e *Env) add() *cobra.Command {
 	var b api.NewBackend
 	var weight int
@@ -90,6 +94,8 @@ it is removed, or a reload of a file without it.`,
 	})
 }
 
+// remove leaves the time to the server unless one is given, as the file may have one for this
+// service.
 func (e *Env) remove() *cobra.Command {
 	var within time.Duration
 	var wait bool
@@ -120,6 +126,7 @@ then they are reset. It is listed as leaving meanwhile.`,
 	})
 }
 
+// runRemove removes, tells, and waits if that is asked for.
 func (c *call) runRemove(ctx context.Context, r request, label string, wait bool) error {
 	var removed api.Removed
 	raw, err := c.do(ctx, r, &removed)

@@ -17,6 +17,8 @@ import (
 )
 
 const (
+	// prefix is the version of the API. A server that has another one answers 404 with words
+	// of its own.
 	prefix = "/api/v1"
 	// maxAnswer bounds what a server can make us keep: about ten times the largest list.
 	maxAnswer  = 256 << 20
@@ -33,6 +35,8 @@ type client struct {
 	timeout time.Duration
 }
 
+// newClient makes a client that follows no proxy of the environment: the admin server is near,
+// and its token is nobody else's business.
 func newClient(t target, timeout time.Duration, e *Env) *client {
 	dial := e.dial
 	if dial == nil {
@@ -93,6 +97,7 @@ func (r request) send(method string, body any) request {
 func (c *client) do(ctx context.Context, r request, out any) (raw []byte, err error) {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	// What is asked to explain a failure has a time of its own: the first may be used up.
 	resp, err := c.open(bounded, r)
 	if err != nil {
 		return nil, c.explainMissing(ctx, r, err)
@@ -134,6 +139,8 @@ func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
 	return nil, c.refused(resp.StatusCode, raw)
 }
 
+// build makes the HTTP request. The path is written escaped, and net/http keeps it so: a
+// backend's slash stays %2F.
 func (c *client) build(ctx context.Context, r request) (*http.Request, error) {
 	scheme, host := "http", c.address
 	if c.tls != nil {
@@ -148,7 +155,7 @@ func (c *client) build(ctx context.Context, r request) (*http.Request, error) {
 	}
 	var body io.Reader
 	switch b := r.body.(type) {
-	case nil:
+	case nil: // the content type is sent all the same: the server asks for it of every change
 	case []byte:
 		body, kind = bytes.NewReader(b), r.kind
 	default:
@@ -198,16 +205,19 @@ func header(s string) string {
 	}, s)
 }
 
+// status asks for the process.
 func (c *client) status(ctx context.Context) (s api.Status, raw []byte, err error) {
 	raw, err = c.do(ctx, request{path: "/status"}, &s)
 	return s, raw, err
 }
 
+// services asks for all of them: also for what is not there, to say what is.
 func (c *client) services(ctx context.Context) (all []api.Service, raw []byte, err error) {
 	raw, err = c.do(ctx, request{path: "/services"}, &all)
 	return all, raw, err
 }
 
+// service asks for one, which is far less than all where there are hundreds.
 func (c *client) service(ctx context.Context, name string) (s api.Service, raw []byte, err error) {
 	raw, err = c.do(ctx, of(name, "", ""), &s)
 	return s, raw, err

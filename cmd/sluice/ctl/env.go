@@ -109,6 +109,7 @@ func (e *Env) define(cmd *cobra.Command, withJSON bool, run func(ctx context.Con
 	return e.defineWith(&options{}, cmd, withJSON, run)
 }
 
+// defineWith is define for a command that treats the common flags in its own way.
 func (e *Env) defineWith(opt *options, cmd *cobra.Command, withJSON bool, run func(ctx context.Context, c *call, args []string) error) *cobra.Command {
 	opt.register(cmd, withJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -17,6 +17,8 @@ import (
 // recent is how many events --follow begins with.
 const recent = 10
 
+// events has one order for both of its modes: what has happened is asked for first, then the
+// stream goes on after it, so nothing is missed or shown twice.
 func (e *Env) events() *cobra.Command {
 	var follow bool
 	var since string
@@ -52,6 +54,7 @@ type beginning struct {
 	most int           // the newest of them; 0 = all
 }
 
+// runEvents prints what has happened, and then what happens.
 func (c *call) runEvents(ctx context.Context, service string, begin beginning, follow bool) error {
 	// The process is asked first: should it be another one by the time that the stream is
 	// open, its events are counted anew.
@@ -116,6 +119,8 @@ func (c *call) past(ctx context.Context, id uint64, service string) (list api.Ev
 	return list, same.Events, nil
 }
 
+// printEvent prints one line. As JSON it is the server's own text, so that fields which are
+// younger than this program are not lost.
 func (c *call) printEvent(e api.Event, raw []byte) {
 	if c.json {
 		var line bytes.Buffer
@@ -145,6 +150,7 @@ func fill(s string, n int) string {
 	return s
 }
 
+// eventColor marks what an eye that skims is to stop at: clients were refused, or may soon be.
 func eventColor(e api.Event) string {
 	switch {
 	case e.Kind == "outage":

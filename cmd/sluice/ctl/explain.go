@@ -12,6 +12,7 @@ import (
 	"github.com/sluicelb/sluice/cmd/sluice/api"
 )
 
+// explain checks the time before it asks: "3 am" must not become an answer about now.
 func (e *Env) explain() *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
@@ -76,6 +77,8 @@ func (e *Env) last(clock time.Time) time.Time {
 	return t
 }
 
+// writeExplanation prints the verdict first, for who has no time, then the story, then the
+// evidence, for who does not believe it.
 func writeExplanation(p *printer, x api.Explanation) {
 	state := painted{"", x.State}
 	switch x.State {

@@ -43,6 +43,8 @@ func (c *client) refused(status int, raw []byte) error {
 	return r
 }
 
+// unauthorized tells apart that there was no token and that it was the wrong one, and where
+// that came from: an old variable of the shell is the usual reason.
 func (c *client) unauthorized() string {
 	if c.token != "" {
 		return fmt.Sprintf("%s (%s) does not take this token (%s): it must be admin.token of the running sluice's file", c.shown, c.source, c.tokenSource)
@@ -135,6 +137,7 @@ func (c *client) explainMissing(ctx context.Context, r request, err error) error
 	return &refusal{api.Fault{Code: api.CodeNotFound}, fmt.Sprintf("no backend %s in %s: it %s", quote(r.backend), clean(r.service), among("has", "has", backends))}
 }
 
+// names are those of services.
 func names(all []api.Service) []string {
 	list := make([]string, len(all))
 	for i, s := range all {
@@ -143,6 +146,7 @@ func names(all []api.Service) []string {
 	return list
 }
 
+// backendNames are those of a service's backends, the ones that are leaving included.
 func backendNames(s api.Service) []string {
 	list := make([]string, len(s.Backends))
 	for i, b := range s.Backends {

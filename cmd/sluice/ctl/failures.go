@@ -11,6 +11,7 @@ import (
 	"github.com/sluicelb/sluice/cmd/sluice/api"
 )
 
+// failures answers "a client complains": who was tried for it, and what each said.
 func (e *Env) failures() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
@@ -40,6 +41,7 @@ first, with each backend that was tried in vain.`,
 	})
 }
 
+// writeFailures prints records of several lines: attempts do not fit a table of 80 columns.
 func writeFailures(p *printer, list []api.Failure) {
 	if len(list) == 0 {
 		p.line("no session failed or was retried")

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicelb/sluice/cmd/sluice/api"
 )
 
+// kill has one filter for all its forms; everything that is given narrows it.
 func (e *Env) kill() *cobra.Command {
 	var q query
 	var yes bool
@@ -78,6 +79,7 @@ func (c *call) confirm(ctx context.Context, f api.Filter) (sure bool, err error)
 	if _, _, ok := c.env.Terminal(c.cmd.InOrStdin()); !ok {
 		return false, usage(c.cmd, "this selects %s: say --yes if that is meant", selected(f))
 	}
+	// How many there are tells a slip better than any warning.
 	var s api.Sessions
 	r := sessionsRequest(f, "", 1)
 	if _, err := c.do(ctx, r, &s); err != nil {
@@ -93,6 +95,7 @@ func (c *call) confirm(ctx context.Context, f api.Filter) (sure bool, err error)
 	return false, fmt.Errorf("nothing was killed")
 }
 
+// selected is what a sweeping filter selects, in words.
 func selected(f api.Filter) string {
 	if f.Service == "" {
 		return "clients of every service"
@@ -106,12 +109,14 @@ type query struct {
 	minAge     time.Duration
 }
 
+// register adds the flags that sessions and kill share: what was listed is what is killed.
 func (q *query) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&q.client, "client", "", "clients with this address, or within this `CIDR`")
 	f.DurationVar(&q.minAge, "min-age", 0, "sessions that are at least this `TIME` old")
 }
 
+// filter checks what the server would refuse, where it can be said which flag is wrong.
 func (q *query) filter(cmd *cobra.Command, args []string) (f api.Filter, err error) {
 	if len(args) > 0 {
 		if f.Service, f.Backend = split(args[0]); f.Service == "" || strings.HasSuffix(args[0], "/") && f.Backend == "" {

@@ -75,6 +75,7 @@ func (e *Env) completeBackends(cmd *cobra.Command, args []string, start string) 
 		}
 	}
 	directive := cobra.ShellCompDirectiveNoFileComp
+	// The slash is offered with a service, and the backend follows without a space.
 	if !slash {
 		directive |= cobra.ShellCompDirectiveNoSpace
 	}

@@ -14,6 +14,7 @@ import (
 // maxPause is the server's bound.
 const maxPause = time.Hour
 
+// pause always has an end: one that is forgotten would be an outage.
 func (e *Env) pause() *cobra.Command {
 	var d time.Duration
 	cmd := &cobra.Command{
@@ -40,6 +41,7 @@ say. Sessions go on. The service resumes by itself when the time is over.`,
 	})
 }
 
+// resume is no failure where nothing is paused: a script may always end with it.
 func (e *Env) resume() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume SERVICE",
@@ -60,6 +62,7 @@ func (e *Env) resume() *cobra.Command {
 	})
 }
 
+// serviceOnly refuses a backend, which would otherwise be an unknown service with a strange name.
 func serviceOnly(cmd *cobra.Command, arg string) error {
 	if strings.Contains(arg, "/") {
 		return usage(cmd, "%s is not a SERVICE", quote(arg))

@@ -11,6 +11,8 @@ import (
 	"github.com/sluicelb/sluice/cmd/sluice/api"
 )
 
+// pick asks for an address and takes no name: which of a name's addresses a client has is not
+// ours to guess.
 func (e *Env) pick() *cobra.Command {
 	var source string
 	cmd := &cobra.Command{
@@ -43,6 +45,7 @@ connected, and no turn is used up.`,
 	})
 }
 
+// writePick says first how sure the answer is: of policies that take turns it is none.
 func writePick(p *printer, k api.Pick) {
 	switch {
 	case k.Choice == "":

@@ -19,6 +19,8 @@ import (
 // maxFile is more than the server reads, which has its own words for it.
 const maxFile = 8 << 20
 
+// plan sends the file's text and not its name, for the server may run elsewhere or not be
+// allowed to read it.
 func (e *Env) plan() *cobra.Command {
 	var old string
 	cmd := &cobra.Command{
@@ -87,6 +89,7 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
+// reload answers as plan does, so that the two can be compared line by line.
 func (e *Env) reload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reload",
@@ -107,6 +110,7 @@ nothing.`,
 	})
 }
 
+// writePlan prints changes in the server's order, which is the file's.
 func writePlan(p *printer, plan api.Plan) {
 	would := "would change"
 	if plan.Applied {

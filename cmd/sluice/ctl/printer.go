@@ -33,6 +33,7 @@ type printer struct {
 	zone          *time.Location
 }
 
+// newPrinter buffers, so that a table of thousands of lines is a few writes.
 func newPrinter(w io.Writer) *printer {
 	return &printer{w: bufio.NewWriterSize(w, 64<<10), zone: time.Local}
 }
@@ -51,6 +52,8 @@ func (p *printer) text(format string, args ...any) string {
 	return fmt.Sprintf(format, safe...)
 }
 
+// safe returns what may be printed in place of a. Types that it does not know are made text
+// first: a new one can be ugly, not dangerous.
 func (p *printer) safe(a any) any {
 	switch a := a.(type) {
 	case painted:
@@ -85,6 +88,8 @@ func (p *printer) when(t time.Time) string {
 	return t.In(p.zone).Format(time.DateTime)
 }
 
+// flush returns the first error of all writes since the last one, as a full disk or a pipe
+// without a reader.
 func (p *printer) flush() error {
 	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -104,6 +109,8 @@ func (p *printer) json(raw []byte) error {
 	return p.flush()
 }
 
+// escaped writes what does not print as JSON's own escapes. Outside of strings JSON has no such
+// characters, so the meaning stays. Bytes that are no UTF-8 become U+FFFD, as in any reader.
 func escaped(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {

@@ -14,6 +14,7 @@ import (
 // defaultLimit is the server's own.
 const defaultLimit = 1000
 
+// sessions leaves sorting to the server: with a limit it decides which are seen at all.
 func (e *Env) sessions() *cobra.Command {
 	var q query
 	var sort string
@@ -52,6 +53,7 @@ held (it waits for one) or relaying. SENT goes to the backend, RECEIVED comes fr
 	})
 }
 
+// writeSessions never shortens an ID, for that is what kill wants to hear.
 func writeSessions(p *printer, s api.Sessions) {
 	if len(s.Sessions) == 0 {
 		p.line("no sessions")

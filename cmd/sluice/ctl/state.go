@@ -18,6 +18,7 @@ import (
 // things to shells.
 const maxStatus = 125
 
+// ready has nothing to do after the state is set.
 func (e *Env) ready() *cobra.Command {
 	return e.stateCommand(&cobra.Command{
 		Use:     "ready SERVICE/BACKEND | SERVICE --all",
@@ -27,6 +28,7 @@ func (e *Env) ready() *cobra.Command {
 	}, api.Ready, func(*cobra.Command) func(context.Context, *call, selection) error { return nil })
 }
 
+// maint sets the state before it kills: else a session that ends could come back at once.
 func (e *Env) maint() *cobra.Command {
 	return e.stateCommand(&cobra.Command{
 		Use:     "maint SERVICE/BACKEND | SERVICE --all",
@@ -48,6 +50,8 @@ func (e *Env) maint() *cobra.Command {
 	})
 }
 
+// drain checks its flags before the state is set, so that a command line which is wrong has
+// changed nothing.
 func (e *Env) drain() *cobra.Command {
 	return e.stateCommand(&cobra.Command{
 		Use:   "drain SERVICE/BACKEND | SERVICE --all",
@@ -114,6 +118,8 @@ type selection struct {
 	label    string // what it was called
 }
 
+// choose reads the argument. A service alone is too little, so that a name which was forgotten
+// does not take out all that there is.
 func (c *call) choose(ctx context.Context, arg string, all bool) (selection, error) {
 	service, backend := split(arg)
 	switch {
@@ -145,7 +151,7 @@ func (c *call) setState(ctx context.Context, s selection, to string) error {
 		}
 		c.out.line("%s/%s: %s, %s", s.service, name, becomes(b, to), plural(b.Sessions, "session"))
 	}
-	c.out.flush()
+	c.out.flush() // before a warning about it; the error stays for the end
 	if to != api.Ready && len(failed) < len(s.backends) {
 		c.warnIfNoneLeft(ctx, s.service)
 	}

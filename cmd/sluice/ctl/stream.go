@@ -38,7 +38,7 @@ func readMessages(r io.Reader, f func(m message) error) error {
 	var m message
 	for lines.Scan() {
 		line := bytes.TrimSuffix(lines.Bytes(), []byte("\r"))
-		if len(line) == 0 {
+		if len(line) == 0 { // the end of a message; without data it is none
 			if m.data != nil {
 				if err := f(m); err != nil {
 					return err
@@ -47,6 +47,7 @@ func readMessages(r io.Reader, f func(m message) error) error {
 			m = message{}
 			continue
 		}
+		// A comment has an empty name; the server sends some, so that the connection lives.
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
@@ -62,6 +63,7 @@ func readMessages(r io.Reader, f func(m message) error) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
+	// What is left of a message that has no end is not to be used.
 	return io.EOF
 }
 
@@ -89,7 +91,7 @@ func (f *follower) follow(ctx context.Context) error {
 		case errors.As(err, new(*refusal)):
 			return err
 		}
-		if f.last != before {
+		if f.last != before { // it was a good connection
 			retry = firstRetry
 		}
 		f.c.out.flush()
@@ -106,6 +108,7 @@ func (f *follower) follow(ctx context.Context) error {
 // stopError is one of ours, which another connection would not mend.
 type stopError struct{ error }
 
+// firstLine is enough of an error that comes again with each attempt.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

@@ -78,6 +78,7 @@ func (t *table) print(p *printer) {
 	}
 }
 
+// title writes the columns' titles; a table that is printed in blocks has them above each.
 func (t *table) title(p *printer, indent string) {
 	cells := make([]painted, len(t.columns))
 	for i, c := range t.columns {
@@ -89,6 +90,8 @@ func (t *table) title(p *printer, indent string) {
 // row writes one row; fit comes before it.
 func (t *table) row(p *printer, indent string, i int) { t.write(p, indent, t.rows[i]) }
 
+// write writes cells in their columns. Colors come last, when the widths are decided: a terminal
+// does not show them, so they must not be counted.
 func (t *table) write(p *printer, indent string, cells []painted) {
 	var b strings.Builder
 	b.WriteString(indent)

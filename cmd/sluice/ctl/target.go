@@ -32,6 +32,8 @@ type options struct {
 	guess              bool // the file of -c is not the one that runs, and may be wrong
 }
 
+// register adds the flags. They stand on each command and not on the root: run and check have
+// others of the same name.
 func (o *options) register(cmd *cobra.Command, withJSON bool) {
 	f := cmd.Flags()
 	f.StringVar(&o.admin, "admin", "", "`ADDR` of the admin server: host:port, unix:PATH or https://host:port\n(default $SLUICE_ADMIN, else admin.listen of -c FILE, else "+defaultAdmin+")")
@@ -56,6 +58,7 @@ type target struct {
 	tls              *tls.Config // nil: plain
 }
 
+// target finds the server, without a packet sent.
 func (e *Env) target(cmd *cobra.Command, o *options) (target, error) {
 	if o.timeout <= 0 {
 		return target{}, usage(cmd, "--timeout: must be above 0")
@@ -99,6 +102,7 @@ func (e *Env) locate(o *options) (t target, token string, err error) {
 	default:
 		t.shown, t.source = defaultAdmin, "the default"
 	}
+	// An address by hand and a token of a file would send the token to whoever is there.
 	switch env := e.Getenv("SLUICE_TOKEN"); {
 	case o.token != "":
 		t.tokenSource, token = "--token", o.token
@@ -110,6 +114,8 @@ func (e *Env) locate(o *options) (t target, token string, err error) {
 	return t, token, nil
 }
 
+// adminOf reads the file of -c. One that is wrong is no dead end: the server may well run with
+// the one before it, so the way round is said.
 func (e *Env) adminOf(path string) (Admin, error) {
 	if e.AdminOf == nil {
 		return Admin{}, errors.New("-c: no file can be read here; use --admin")
@@ -133,6 +139,7 @@ func (t *target) parse(s string) error {
 		}
 		return nil
 	}
+	// A URL is what is copied from a browser; what it may have beyond an address has no meaning.
 	rest, secure := strings.CutPrefix(s, "https://")
 	rest = strings.TrimSuffix(strings.TrimPrefix(rest, "http://"), "/")
 	host, port, err := net.SplitHostPort(rest)
@@ -165,7 +172,7 @@ func (t *target) addTLS(o *options) error {
 	if o.ca == "" && o.cert == "" && o.key == "" {
 		return nil
 	}
-	if t.tls == nil {
+	if t.tls == nil { // without it a token would go over the wire for all to read
 		t.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if o.ca != "" {

@@ -13,6 +13,7 @@ func terminalSize(f *os.File) (width, height int, ok bool) {
 		return 0, 0, false
 	}
 	var size *unix.Winsize
+	// Control keeps the descriptor as it is; Fd would make it blocking.
 	asked := raw.Control(func(fd uintptr) { size, err = unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ) })
 	if asked != nil || err != nil {
 		return 0, 0, false

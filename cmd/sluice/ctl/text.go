@@ -135,6 +135,7 @@ func two(d, large time.Duration, l string, small time.Duration, s string) string
 	return text
 }
 
+// trimZero spares the .0 of round numbers.
 func trimZero(s string) string { return strings.TrimSuffix(s, ".0") }
 
 // count is a number for a table.
@@ -153,6 +154,8 @@ func size(n int64) string {
 	return scaled(float64(n), " ", []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"})
 }
 
+// scaled divides by thousands, as disks and networks are counted, until at most three digits
+// are left. Rounding is part of that: 999,999 is 1 M and not 1000 k.
 func scaled(f float64, gap string, units []string) string {
 	i := 0
 	for f >= 999.5 && i < len(units)-1 {

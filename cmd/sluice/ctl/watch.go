@@ -37,7 +37,7 @@ func (c *call) watchStatus(ctx context.Context, every time.Duration, name string
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && !seen, gone(err):
-			return err
+			return err // an address or a name that is wrong does not become right by waiting
 		}
 		seen = true
 		if err := c.draw(c.frame(v, err, problems)); err != nil {
