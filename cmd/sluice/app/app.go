@@ -264,6 +264,35 @@ func (a *App) Addresses(name string) (all []string) {
 	return all
 }
 
+// Discard gives up an App that was not started.
+func (a *App) Discard() {
+	a.NotReady()
+	for _, s := range a.services {
+		s.l4.Close()
+		s.monitor.Close()
+	}
+	a.engine.Close()
+	a.history.Close()
+}
+
+// Shutdown returns how long the App is to accept clients when it is not ready any more, and
+// how long its drain may take after that; 0 is without bound.
+func (a *App) Shutdown() (delay, within time.Duration) {
+	a.state.RLock()
+	defer a.state.RUnlock()
+	return a.file.ShutdownDelay, a.file.ShutdownTimeout
+}
+
+// Turns tells that the process does its work: it returns, and soon, unless something hangs.
+func (a *App) Turns() bool {
+	a.Status()
+	return true
+}
+
+// AdminConnections returns for how many connections of the admin page descriptors are
+// reserved.
+func (a *App) AdminConnections() int { return adminConnections(a.budget.Limit()) }
+
 // Metrics returns what Prometheus may read.
 func (a *App) Metrics() *metrics.Metrics { return a.metrics }
 

@@ -30,7 +30,7 @@ func start(t *testing.T, yaml string) (*App, *lockedBuffer) {
 func startOn(t *testing.T, engine Engine, yaml string) (*App, *lockedBuffer) {
 	t.Helper()
 	log := &lockedBuffer{grown: make(chan struct{}, 1)}
-	a, err := New(parse(t, yaml), engine, slog.New(slog.NewTextHandler(log, nil)))
+	a, err := New(parse(t, yaml), Options{Engine: engine, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func startOn(t *testing.T, engine Engine, yaml string) (*App, *lockedBuffer) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		a.Drain(ctx)
+		a.Drain(ctx, nil)
 	})
 	return a, log
 }
@@ -192,7 +192,7 @@ func TestADrainWaitsForSessionsAndResetsThoseThatAreLeft(t *testing.T) {
 	defer b.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	forced := make(chan int)
-	go func() { forced <- a.Drain(ctx) }()
+	go func() { forced <- a.Drain(ctx, nil) }()
 	log.waitFor(t, "msg=draining sessions=1")
 	select {
 	case <-forced:

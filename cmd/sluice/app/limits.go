@@ -29,7 +29,7 @@ func limitsFor(file config.File, limit, engine int) limits {
 	}
 	reserved := ownDescriptors + engine + limit/16
 	if file.Admin != nil {
-		reserved += AdminConnections(limit) + 1
+		reserved += adminConnections(limit) + 1
 	}
 	for _, s := range file.Services {
 		reserved += 2 * len(s.Listen)
@@ -46,9 +46,9 @@ func limitsFor(file config.File, limit, engine int) limits {
 	}
 }
 
-// AdminConnections returns how many connections the admin page may have at one time, for
+// adminConnections returns how many connections the admin page may have at one time, for
 // which descriptors are reserved: it answers when all others are used up.
-func AdminConnections(limit int) int {
+func adminConnections(limit int) int {
 	if limit <= 0 {
 		return mostAdmin
 	}

@@ -64,7 +64,7 @@ func newLogin(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	password, err := secret(c.Password)
+	password, err := Secret(c.Password)
 	if err != nil {
 		return nil, fmt.Errorf("password: %w", err)
 	}
