@@ -2,6 +2,7 @@
 
 const columns = ['Backend', 'State', 'Weight', 'Sessions', 'Share', 'p50', 'p99', 'Since', 'Reason', 'Set'];
 const hints = {
+  Weight: 'prio: used once those of a lower priority are not usable; 0 is not written',
   Share: 'of the sessions that the service has now', p50: 'connect time, median', p99: 'connect time, 99th percentile',
   Since: 'the last change of state', Set: 'the administrative state',
 };
@@ -63,13 +64,14 @@ class Row {
     say(this.state, word(state));
     say(this.also, alsoOf(b, state));
     say(this.weight, String(b.weight));
-    say(this.tier, b.priority > 0 ? 'priority ' + b.priority : '');
+    say(this.tier, b.priority > 0 ? 'prio ' + b.priority : '');
     say(this.sessions, count(b.sessions) + (b.max_connections > 0 ? ' / ' + count(b.max_connections) : ''));
     this.updateShare(b.sessions, all);
     say(this.p50, latency(milliseconds(b.connect_p50)));
     say(this.p99, latency(milliseconds(b.connect_p99)));
     this.updateSince(b, now);
     say(this.reason, b.reason);
+    set(this.reason, 'title', b.reason);
     this.updateButtons(b);
   }
 
@@ -113,7 +115,7 @@ function askAdmin(serviceName, backendName, state) {
 }
 
 function adminQuestion(service, b, state) {
-  const title = `${state[0].toUpperCase() + state.slice(1)} ${b.name} of ${service.name}?`;
+  const title = `Set ${b.name} of ${service.name} to ${state}?`;
   const verb = 'Set to ' + state;
   if (state === 'ready') return { title, verb, lines: readyLines(service, b) };
   const left = service.usable - (b.usable ? 1 : 0);

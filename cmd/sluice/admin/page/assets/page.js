@@ -129,13 +129,14 @@ function showHeader(status) {
   say(at('version'), status.version);
   say(at('ready'), status.ready ? 'ready' : 'not ready: ' + (status.not_ready || (status.draining ? 'draining' : 'no reason given')));
   set(at('ready'), 'class', status.ready ? 'badge good' : 'badge bad');
-  facts.put('up', uptime(milliseconds(status.uptime)));
+  facts.put('uptime', uptime(milliseconds(status.uptime)));
   facts.put('sessions', count(status.sessions));
   facts.put('usable', `${count(status.usable)} / ${count(status.backends)}`, status.usable < status.backends ? (status.usable ? 'warn' : 'bad') : '');
   facts.put('revision', String(status.revision));
   const reload = status.reload || {};
   show(at('refused'), Boolean(reload.error));
-  say(at('refused'), reload.error ? `The reload of ${clock(new Date(reload.time))} was refused, the configuration before it is in force: ${reload.error}` : '');
+  const when = Date.parse(reload.time) > 0 ? ` at ${clock(new Date(reload.time))}` : '';
+  say(at('refused'), `The last reload was refused${when}, so the configuration before it is in force: ${reload.error || ''}`);
 }
 
 // find returns a service and its backend of that name, undefined if either is gone.

@@ -48,7 +48,8 @@ class Card {
     this.strip = new Strip();
     const title = make('div', { class: 'title' }, make('h2', { id: id + '-name' }, this.toggle), this.badge, this.tally);
     this.element = make('section', { class: 'service', 'aria-labelledby': id + '-name' },
-      make('div', { class: 'head' }, make('div', { class: 'what' }, title, this.where), this.figures.element, this.hold), this.strip.element);
+      make('div', { class: 'head' }, make('div', { class: 'what' }, title, this.where), this.figures.element, this.hold),
+      make('div', { class: 'past' }, '10 min', this.strip.element, 'now'));
   }
 
   // remember takes the counters of each answer, seen or not.
@@ -60,8 +61,7 @@ class Card {
   // update shows the service with those of its backends that are wanted. Times are of the
   // server; t is the one that the history has.
   update(service, backends, open, moment) {
-    const problem = hasProblem(service);
-    set(this.element, 'class', problem ? 'service problem' : 'service');
+    set(this.element, 'class', 'service' + (service.usable === 0 ? ' outage' : hasProblem(service) ? ' problem' : ''));
     say(this.name, service.name);
     say(this.where, service.listen.join(', ') + ' · ' + service.balance);
     this.updateFigures(service);
@@ -84,8 +84,8 @@ class Card {
     const refused = this.history.now('refused');
     this.figures.put('sessions', count(service.sessions));
     this.figures.put('new/s', rate(this.history.now('fresh')));
-    this.figures.put('refused/s', rate(refused), refused > 0 ? 'bad' : '');
-    this.figures.put('held', count(service.held), service.held > 0 ? 'warn' : '');
+    this.figures.put('refused/s', rate(refused), refused > 0 ? 'bad' : 'zero');
+    this.figures.put('held', count(service.held), service.held > 0 ? 'warn' : 'zero');
     this.figures.put('usable', `${count(service.usable)} / ${count(service.backends.length)}`, usable);
   }
 
