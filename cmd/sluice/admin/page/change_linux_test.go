@@ -15,6 +15,7 @@ func changeTests() []browserTest {
 		{"a drain is asked for once it is confirmed", drainIsConfirmed},
 		{"a question that is cancelled changes nothing", cancelChangesNothing},
 		{"the question warns before the last usable backend goes", lastBackendIsWarnedOf},
+		{"an open question follows what happens meanwhile", questionStaysTrue},
 		{"a backend is made ready again", readyAgain},
 		{"the state that it has cannot be asked for", sameStateAsksNothing},
 		{"a service is paused for the chosen time, and resumed", pauseAndResume},
@@ -75,6 +76,24 @@ func lastBackendIsWarnedOf(t *testing.T, p *tab) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
 		}
+	}
+}
+
+func questionStaysTrue(t *testing.T, p *tab) {
+	f := newFake(t, small())
+	p.open(f)
+	p.click(button("drain", "b1", "redis"))
+	f.die("redis", "b2", "meanwhile")
+	p.until(`document.querySelector('#ask').innerText.includes('1 of 3 backends stays usable.')`)
+	f.die("redis", "b3", "meanwhile too")
+	p.until(`document.querySelector('#ask-warning').checkVisibility()`)
+	f.with(func() {
+		f.services[0].Backends = f.services[0].Backends[1:]
+		f.tell(api.Event{Kind: "admin", Service: "redis", Backend: "b1", Text: "removed"})
+	})
+	p.until(`!document.querySelector('#ask').open`)
+	if got := f.changes(); len(got) > 0 {
+		t.Errorf("asked for %q", got)
 	}
 }
 

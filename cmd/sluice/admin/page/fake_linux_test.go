@@ -32,6 +32,7 @@ type fake struct {
 	notReady  string
 	reload    api.Reload
 	live      bool // counters grow with each answer
+	lost      bool // events before the first are no longer there
 }
 
 // change is a request that was to change something.
@@ -55,7 +56,7 @@ func newFake(t *testing.T, services []api.Service) *fake {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { Handler(f.currentToken()).ServeHTTP(w, r) })
 	mux.HandleFunc("GET /api/v1/status", f.answer(func() any { return f.status() }))
 	mux.HandleFunc("GET /api/v1/services", f.answer(func() any { return f.tick() }))
-	mux.HandleFunc("GET /api/v1/events", f.answer(func() any { return api.Events{Events: f.events} }))
+	mux.HandleFunc("GET /api/v1/events", f.answer(func() any { return api.Events{Events: f.events, Lost: f.lost} }))
 	mux.HandleFunc("GET /api/v1/events/stream", f.stream)
 	mux.HandleFunc("PUT /api/v1/services/{s}/backends/{b}/admin", f.change)
 	mux.HandleFunc("POST /api/v1/services/{s}/pause", f.change)

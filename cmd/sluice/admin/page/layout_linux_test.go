@@ -65,7 +65,7 @@ func narrowFits(t *testing.T, p *tab) {
 func widthsFit(t *testing.T, p *tab) {
 	p.open(crowded(t))
 	p.until(row("standby"))
-	for _, width := range []int64{320, 480, 721, 800, 1021, 1280, 1920} {
+	for _, width := range []int64{320, 480, 561, 800, 901, 1181, 1280, 1920} {
 		p.size(width, 800)
 		if wide := eval[[]string](p, overflow); len(wide) > 0 {
 			t.Errorf("at %d wider than the screen: %q", width, wide)

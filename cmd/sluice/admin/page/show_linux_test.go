@@ -18,6 +18,8 @@ func showTests() []browserTest {
 		{"rates and charts come from differences of counters", ratesAreShown},
 		{"hostile text stays text", hostileTextStaysText},
 		{"the strip tells of outages before the page was opened", stripKnowsThePast},
+		{"the strip leaves out what is not known", stripLeavesOutTheUnknown},
+		{"latencies have a unit that fits", latenciesHaveUnits},
 		{"a service that comes or goes is followed", servicesComeAndGo},
 		{"another process begins with nothing of the one before", anotherProcess},
 	}
@@ -166,6 +168,34 @@ func stripKnowsThePast(t *testing.T, p *tab) {
 	p.until(`document.querySelectorAll('.strip title')[1].textContent === 'last 10 minutes: no backend was up for 1 min, some backends were out for 3 min'`)
 	if got := eval[string](p, `document.querySelector('.strip title').textContent`); strings.Contains(got, "out") {
 		t.Errorf("the outage of another service is in the strip: %q", got)
+	}
+}
+
+func stripLeavesOutTheUnknown(t *testing.T, p *tab) {
+	f := newFake(t, small())
+	f.tell(api.Event{Kind: "admin", Service: "web", Text: "the oldest that is kept"})
+	f.events[0].Time = time.Now().Add(-4 * time.Minute)
+	f.lost = true
+	p.open(f)
+	// 360 of the 600 seconds, give or take the steps in which it moves.
+	p.until(`Math.abs(parseFloat(document.querySelector('.strip .unknown').getAttribute('d').split('H')[1]) - 360) <= 6`)
+	p.until(`!document.querySelector('#timeline-lost').hidden`)
+}
+
+func latenciesHaveUnits(t *testing.T, p *tab) {
+	var backends []api.Backend
+	for name, d := range map[string]time.Duration{
+		"–": 0, "7 µs": 7 * time.Microsecond, "1.0 ms": time.Millisecond, "12 ms": 12345 * time.Microsecond, "1.50 s": 1500 * time.Millisecond, "90.00 s": 90 * time.Second,
+	} {
+		b := up(name, "10.0.0.1:1", 1)
+		b.ConnectP99 = api.Duration(d)
+		backends = append(backends, b)
+	}
+	p.open(newFake(t, []api.Service{service("s", "127.0.0.1:1", "random", backends...)}))
+	p.until(`document.querySelectorAll('tbody tr').length === 6`)
+	wrong := eval[[]string](p, `[...document.querySelectorAll('tbody tr')].map((r) => [r.querySelector('.name').textContent, r.querySelector('.col-p99').textContent]).filter(([a, b]) => a !== b).map(String)`)
+	if len(wrong) > 0 {
+		t.Errorf("wrong: %q", wrong)
 	}
 }
 

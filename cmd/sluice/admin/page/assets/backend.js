@@ -40,7 +40,7 @@ class Row {
   }
 
   makeButtons() {
-    const group = this.fill('Set', make('div', { class: 'group', role: 'group' }));
+    const group = this.fill('Set', make('div', { class: 'group', role: 'group', 'aria-label': 'administrative state' }));
     return adminStates.map((state) => {
       const b = make('button', { type: 'button' }, state);
       b.addEventListener('click', () => this.press(state));
@@ -107,10 +107,12 @@ function alsoOf(b, state) {
 
 // askAdmin says what a change of state will do, and does it.
 function askAdmin(serviceName, backendName, state) {
-  const found = find(serviceName, backendName);
-  if (!found) return;
   const etag = api.etag;
-  dialogs.ask(adminQuestion(found.service, found.backend, state), () =>
+  const compose = () => {
+    const found = find(serviceName, backendName);
+    return found && adminQuestion(found.service, found.backend, state);
+  };
+  dialogs.ask(compose, () =>
     act(`${backendName} of ${serviceName} is now set to ${state}.`, 'PUT', backendPath(serviceName, backendName) + '/admin', { state }, etag));
 }
 
@@ -132,8 +134,9 @@ function adminQuestion(service, b, state) {
 const goOn = (n) => (n === 0 ? 'It has no sessions now.' : `${plural(n, 'session')} ${n === 1 ? 'goes' : 'go'} on.`);
 const stay = (n) => (n === 1 ? 'stays' : 'stay');
 
+const usableNow = (service) => `${service.usable} of ${plural(service.backends.length, 'backend')} ${service.usable === 1 ? 'is' : 'are'} usable now.`;
+
 function readyLines(service, b) {
-  const lines = ['It may have new sessions again' + (b.health === 'up' && !b.ejected ? ', at once.' : ', as soon as it is up.')];
-  lines.push(`${service.usable} of ${plural(service.backends.length, 'backend')} ${service.usable === 1 ? 'is' : 'are'} usable now.`);
-  return lines;
+  const when = b.health === 'up' && !b.ejected ? ', at once.' : ', as soon as it is up.';
+  return ['It may have new sessions again' + when, usableNow(service)];
 }

@@ -2,6 +2,7 @@
 
 const dialogs = {
   accept: null, // what the open question does when it is confirmed
+  compose: null, // what makes it
 
   start() {
     at('ask-no').addEventListener('click', () => at('ask').close());
@@ -11,24 +12,40 @@ const dialogs = {
       at('ask').close();
       if (accept) accept(at('ask-for').value);
     });
-    at('ask').addEventListener('close', () => { this.accept = null; });
+    at('ask').addEventListener('close', () => { this.accept = this.compose = null; });
     at('notice-close').addEventListener('click', () => show(at('notice'), false));
   },
 
-  // ask puts a question: {title, lines, warning, verb, choices: [[value, label]]}; accept is
-  // called with the choice. Focus starts on Cancel: a key pressed twice changes nothing.
-  ask(question, accept) {
-    if (at('ask').open) return;
-    say(at('ask-title'), question.title);
-    at('ask-text').replaceChildren(...question.lines.map((line) => make('p', {}, line)));
-    say(at('ask-warning'), question.warning || '');
-    show(at('ask-warning'), Boolean(question.warning));
-    show(at('ask-choice'), Boolean(question.choices));
-    at('ask-for').replaceChildren(...(question.choices || []).map(([value, label]) => make('option', { value }, label)));
-    say(at('ask-yes'), question.verb);
+  // ask puts the question that compose makes, {title, lines, warning, verb}, with choices,
+  // [[value, label]], if there are any; accept is called with the choice. compose returns
+  // nothing when what it asks about is gone. Focus starts on Cancel: a key pressed twice
+  // changes nothing.
+  ask(compose, accept, choices = []) {
+    if (at('ask').open || !compose()) return;
+    this.compose = compose;
     this.accept = accept;
+    this.update();
+    show(at('ask-choice'), choices.length > 0);
+    at('ask-for').replaceChildren(...choices.map(([value, label]) => make('option', { value }, label)));
     at('ask').showModal();
     at('ask-no').focus();
+  },
+
+  // update keeps an open question true: backends die while it is read.
+  update() {
+    if (!this.compose) return;
+    const question = this.compose();
+    if (!question) {
+      at('ask').close();
+      return;
+    }
+    say(at('ask-title'), question.title);
+    const lines = [...at('ask-text').children];
+    arrange(at('ask-text'), question.lines.map((_, i) => lines[i] || make('p')));
+    question.lines.forEach((line, i) => say(at('ask-text').children[i], line));
+    say(at('ask-warning'), question.warning || '');
+    show(at('ask-warning'), Boolean(question.warning));
+    say(at('ask-yes'), question.verb);
   },
 };
 

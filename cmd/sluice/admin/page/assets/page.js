@@ -17,7 +17,8 @@ const view = {
 
 const empty = at('empty');
 
-const poll = { timer: 0, busy: false, again: false };
+const spacing = 300; // ms between questions after events that come close together
+const poll = { timer: 0, busy: false, again: false, began: 0 };
 
 // refresh asks for everything once, and sees to the next time.
 async function refresh() {
@@ -27,16 +28,34 @@ async function refresh() {
     return;
   }
   poll.busy = true;
+  poll.began = performance.now();
   try {
-    const [status, services] = await Promise.all([api.ask('status'), api.ask('services')]);
-    arrived(status, services);
+    await askAll();
+  } finally {
+    poll.busy = false;
+    poll.timer = setTimeout(refresh, poll.again ? spacing : document.hidden ? rest : period);
+    poll.again = false;
+  }
+}
+
+async function askAll() {
+  let got;
+  try {
+    got = await Promise.all([api.ask('status'), api.ask('services')]);
   } catch (e) {
     missed(e);
+    return;
   }
-  poll.busy = false;
-  const soon = poll.again;
-  poll.again = false;
-  poll.timer = setTimeout(refresh, soon ? 100 : document.hidden ? rest : period);
+  arrived(...got);
+}
+
+// refreshSoon is for events: a burst of them is one reason to ask, not many.
+function refreshSoon() {
+  if (poll.busy) poll.again = true;
+  else {
+    clearTimeout(poll.timer);
+    poll.timer = setTimeout(refresh, Math.max(0, poll.began + spacing - performance.now()));
+  }
 }
 
 function arrived(status, services) {
@@ -76,6 +95,7 @@ function missed(e) {
   if (e instanceof Refusal && e.status === 401) {
     login.needed();
     say(empty, 'Nothing can be shown without a token.');
+    set(document.body, 'class', view.seen ? 'stale' : '');
     return;
   }
   view.stale = true;
@@ -88,8 +108,12 @@ function missed(e) {
 }
 
 function happened(events, lost) {
-  timeline.add(events, lost);
-  if (events.length) refresh();
+  try {
+    timeline.add(events, lost);
+  } catch (e) {
+    reportError(e); // a fault of the page, which the stream would take for one of the connection
+  }
+  if (events.length) refreshSoon();
 }
 
 function showAll() {
@@ -104,6 +128,7 @@ function showAll() {
   say(empty, view.services.length ? 'Nothing matches.' : 'There are no services.');
   arrange(at('services'), chosen.length ? chosen.map((c) => c.card.element) : [empty]);
   say(at('shown'), filtering ? `${count(total)} of ${plural(all, 'backend')}` : '');
+  dialogs.update();
   timeline.offer(view.services.map((s) => s.name));
 }
 
@@ -139,9 +164,11 @@ function showHeader(status) {
   say(at('refused'), `The last reload was refused${when}, so the configuration before it is in force: ${reload.error || ''}`);
 }
 
+const findService = (name) => view.services.find((s) => s.name === name && !s.leaving);
+
 // find returns a service and its backend of that name, undefined if either is gone.
 function find(serviceName, backendName) {
-  const service = view.services.find((s) => s.name === serviceName && !s.leaving);
+  const service = findService(serviceName);
   const backend = service && service.backends.find((b) => b.name === backendName && !b.leaving);
   return backend && { service, backend };
 }

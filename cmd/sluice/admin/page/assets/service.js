@@ -44,7 +44,7 @@ class Card {
     this.tallies = new Map();
     this.figures = new Figures(make('dl', { class: 'figures' }));
     this.hold = make('button', { type: 'button', class: 'hold' });
-    this.hold.addEventListener('click', () => (this.service.paused === undefined ? askPause : askResume)(this.service));
+    this.hold.addEventListener('click', () => (this.service.paused === undefined ? askPause : askResume)(this.service.name));
     this.strip = new Strip();
     const title = make('div', { class: 'title' }, make('h2', { id: id + '-name' }, this.toggle), this.badge, this.tally);
     this.element = make('section', { class: 'service', 'aria-labelledby': id + '-name' },
@@ -143,20 +143,26 @@ class Card {
   }
 }
 
-function askPause(service) {
+function askPause(name) {
   const etag = api.etag;
-  dialogs.ask({
-    title: `Pause ${service.name}?`, verb: 'Pause', choices: pauses,
-    lines: ['New clients wait and are not refused, until the time is over or the service is resumed.',
-      service.sessions === 0 ? 'It has no sessions now.' : `${plural(service.sessions, 'session')} ${service.sessions === 1 ? 'goes' : 'go'} on.`],
-  }, (time) => act(`${service.name} is paused.`, 'POST', servicePath(service.name) + '/pause', { for: time }, etag));
+  const compose = () => {
+    const service = findService(name);
+    return service && {
+      title: `Pause ${name}?`, verb: 'Pause',
+      lines: ['New clients wait and are not refused, until the time is over or the service is resumed.', goOn(service.sessions)],
+    };
+  };
+  dialogs.ask(compose, (time) => act(`${name} is paused.`, 'POST', servicePath(name) + '/pause', { for: time }, etag), pauses);
 }
 
-function askResume(service) {
+function askResume(name) {
   const etag = api.etag;
-  dialogs.ask({
-    title: `Resume ${service.name}?`, verb: 'Resume',
-    lines: [`${plural(service.held, 'client')} ${service.held === 1 ? 'waits' : 'wait'} now and will be given backends.`,
-      `${service.usable} of ${plural(service.backends.length, 'backend')} ${service.usable === 1 ? 'is' : 'are'} usable.`],
-  }, () => act(`${service.name} is resumed.`, 'POST', servicePath(service.name) + '/resume', undefined, etag));
+  const compose = () => {
+    const service = findService(name);
+    return service && {
+      title: `Resume ${name}?`, verb: 'Resume',
+      lines: [`${plural(service.held, 'client')} ${service.held === 1 ? 'waits' : 'wait'} now and will be given backends.`, usableNow(service)],
+    };
+  };
+  dialogs.ask(compose, () => act(`${name} is resumed.`, 'POST', servicePath(name) + '/resume', undefined, etag));
 }
