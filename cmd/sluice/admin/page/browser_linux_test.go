@@ -172,10 +172,20 @@ func (p *tab) text(selector string) string {
 	return eval[string](p, fmt.Sprintf(`(document.querySelector(%q) || {innerText: 'no such element'}).innerText`, selector))
 }
 
-// click uses the mouse.
+// click waits until the middle of an element is in reach of a pointer and clicks it, both
+// in one turn of the page: a pointer that is sent there may find that all has moved.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	p.until(fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q);
+		if (!e) return false;
+		e.scrollIntoView({block: 'center'});
+		const r = e.getBoundingClientRect();
+		if (!e.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))) return false;
+		e.focus();
+		e.click();
+		return true;
+	})()`, selector))
 }
 
 func (p *tab) press(keys ...string) {

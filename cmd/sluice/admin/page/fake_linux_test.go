@@ -29,10 +29,12 @@ type fake struct {
 	token     string // "" = none is asked for
 	refuse    *api.Fault
 	mode      mode
+	version   string
 	notReady  string
 	reload    api.Reload
-	live      bool // counters grow with each answer
-	lost      bool // events before the first are no longer there
+	live      bool          // counters grow with each answer
+	lost      bool          // events before the first are no longer there
+	hold      chan struct{} // events are not told until it is closed; nil = at once
 }
 
 // change is a request that was to change something.
@@ -50,13 +52,21 @@ const (
 func newFake(t *testing.T, services []api.Service) *fake {
 	f := &fake{
 		done: make(chan struct{}), started: time.Now().Add(-3 * time.Hour), revision: 7,
-		services: services, watchers: make(map[chan api.Event]bool), pageToken: testToken,
+		version: "1.2.3", services: services, watchers: make(map[chan api.Event]bool), pageToken: testToken,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { Handler(f.currentToken()).ServeHTTP(w, r) })
 	mux.HandleFunc("GET /api/v1/status", f.answer(func() any { return f.status() }))
 	mux.HandleFunc("GET /api/v1/services", f.answer(func() any { return f.tick() }))
-	mux.HandleFunc("GET /api/v1/events", f.answer(func() any { return api.Events{Events: f.events, Lost: f.lost} }))
+	mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
+		if f.hold != nil {
+			select {
+			case <-f.hold:
+			case <-f.done:
+			}
+		}
+		f.answer(func() any { return api.Events{Events: f.events, Lost: f.lost} })(w, r)
+	})
 	mux.HandleFunc("GET /api/v1/events/stream", f.stream)
 	mux.HandleFunc("PUT /api/v1/services/{s}/backends/{b}/admin", f.change)
 	mux.HandleFunc("POST /api/v1/services/{s}/pause", f.change)

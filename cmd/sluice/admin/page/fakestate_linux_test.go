@@ -57,7 +57,7 @@ func (f *fake) apply(service, backend, path string, body []byte) {
 
 func (f *fake) status() api.Status {
 	st := api.Status{
-		Version: "1.2.3", Started: f.started, Uptime: api.Duration(time.Since(f.started)), Engine: "epoll",
+		Version: f.version, Started: f.started, Uptime: api.Duration(time.Since(f.started)), Engine: "epoll",
 		Revision: f.revision, Ready: f.notReady == "", NotReady: f.notReady, Services: len(f.services), Reload: f.reload,
 	}
 	for _, s := range f.services {

@@ -114,7 +114,7 @@ func controlsHaveNames(t *testing.T, p *tab) {
 	p.open(crowded(t))
 	p.until(row("standby"))
 	nameless := eval[[]string](p, `[...document.querySelectorAll('button, input, select')]
-		.filter((e) => !e.closest('dialog') && !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels[0])))
+		.filter((e) => e.checkVisibility() && !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels[0])))
 		.map((e) => e.cloneNode().outerHTML)`)
 	if len(nameless) > 0 {
 		t.Errorf("without a name: %q", nameless)

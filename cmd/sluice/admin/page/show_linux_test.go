@@ -21,6 +21,7 @@ func showTests() []browserTest {
 		{"the strip leaves out what is not known", stripLeavesOutTheUnknown},
 		{"latencies have a unit that fits", latenciesHaveUnits},
 		{"a service that comes or goes is followed", servicesComeAndGo},
+		{"lists that are null are empty", nullsAreEmpty},
 		{"another process begins with nothing of the one before", anotherProcess},
 	}
 }
@@ -176,7 +177,10 @@ func stripLeavesOutTheUnknown(t *testing.T, p *tab) {
 	f.tell(api.Event{Kind: "admin", Service: "web", Text: "the oldest that is kept"})
 	f.events[0].Time = time.Now().Add(-4 * time.Minute)
 	f.lost = true
+	f.hold = make(chan struct{})
 	p.open(f)
+	p.until(`document.querySelector('.strip .unknown').getAttribute('d') === 'M0 0H600V8H0Z'`)
+	close(f.hold)
 	// 360 of the 600 seconds, give or take the steps in which it moves.
 	p.until(`Math.abs(parseFloat(document.querySelector('.strip .unknown').getAttribute('d').split('H')[1]) - 360) <= 6`)
 	p.until(`!document.querySelector('#timeline-lost').hidden`)
@@ -210,19 +214,31 @@ func servicesComeAndGo(t *testing.T, p *tab) {
 	p.until(`[...document.querySelectorAll('#timeline-service option')].map((o) => o.textContent).join(' ') === 'all services postgres web mail'`)
 }
 
+func nullsAreEmpty(t *testing.T, p *tab) {
+	f := newFake(t, []api.Service{{Name: "bare"}})
+	p.open(f)
+	p.until(`document.querySelector('.service .figures').innerText.includes('0 / 0')`)
+	f.with(func() {
+		f.services = nil
+		f.tell(api.Event{Kind: "reload", Text: "applied"})
+	})
+	p.until(`document.querySelector('#services').innerText === 'There are no services.'`)
+}
+
 func anotherProcess(t *testing.T, p *tab) {
 	f := newFake(t, small())
 	p.open(f)
 	f.die("redis", "b1", "of the first process")
 	p.until(`document.querySelector('#events').innerText.includes('of the first process')`)
 	f.with(func() {
-		f.started, f.services, f.pageToken = time.Now(), small(), "token-of-the-next"
+		f.started, f.services, f.pageToken, f.version = time.Now(), small(), "token-of-the-next", "1.3.0"
 		f.events = []api.Event{{ID: 1, Time: time.Now(), Kind: "lifecycle", Text: "of the second"}}
 	})
 	p.until(`document.querySelector('#events').innerText.includes('of the second')`)
 	if strings.Contains(p.text("#events"), "of the first") {
 		t.Error("events of both are mixed")
 	}
+	p.until(`document.querySelector('#notice-text').textContent.includes('now version 1.3.0')`)
 	// The page was served by the first one: it must find the new token itself.
 	p.click(button("maint", "b2", "redis"))
 	p.click("#ask-yes")

@@ -47,7 +47,7 @@ class Strip {
   update(service, events, known, now) {
     const end = Math.ceil((now + 1000) / stripStep) * stripStep;
     const start = end - stripSpan;
-    const from = Math.max(start, known);
+    const from = Math.min(end, Math.max(start, known));
     const box = (a, b) => `M${round((a - start) / 1000)} 0H${round((b - start) / 1000)}V8H${round((a - start) / 1000)}Z`;
     const intervals = outages(service, events, from, end);
     const all = intervals.filter((i) => i.out >= service.backends.length);

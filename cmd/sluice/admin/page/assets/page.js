@@ -62,7 +62,7 @@ function arrived(status, services) {
   login.accepted();
   if (stream.started !== status.started) renewed(status);
   view.status = status;
-  view.services = services;
+  view.services = (services || []).map((s) => ({ ...s, listen: s.listen || [], backends: s.backends || [] })); // empty lists may be null
   view.t = performance.now();
   view.seen = new Date();
   if (view.stale) stream.hurry();
@@ -70,7 +70,7 @@ function arrived(status, services) {
   show(at('loss'), false);
   set(document.body, 'class', '');
   const cards = new Map();
-  for (const s of services) {
+  for (const s of view.services) {
     const key = s.name + (s.leaving ? '\nleaving' : '');
     const card = view.cards.get(key) || new Card('s' + ++view.made, showAll);
     card.remember(s, view.t);
@@ -84,6 +84,8 @@ function arrived(status, services) {
 // renewed begins anew with another process: its counters and events start from nothing.
 function renewed(status) {
   if (stream.started) {
+    const { version } = view.status;
+    if (status.version !== version) notify(`sluice is now version ${status.version}, and this page is of ${version}: reload it.`, 'warn');
     view.cards.clear();
     timeline.clear();
     stream.restart();
@@ -108,8 +110,10 @@ function missed(e) {
 }
 
 function happened(events, lost) {
+  const first = !timeline.begun;
   try {
     timeline.add(events, lost);
+    if (first) showAll(); // the strips waited for it
   } catch (e) {
     reportError(e); // a fault of the page, which the stream would take for one of the connection
   }

@@ -39,6 +39,7 @@ const timeline = {
 
   // known is the time from which no event is missing, in ms.
   known(started) {
+    if (!this.begun) return Infinity;
     const oldest = this.events.at(-1);
     const cut = this.lost || this.events.length === keptEvents;
     return cut && oldest ? Math.max(started, Date.parse(oldest.time)) : started;
