@@ -23,8 +23,11 @@ func refused(code, format string, args ...any) error {
 	return &api.ControlError{Fault: api.Fault{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
+// invalid is the fault of a request that makes no sense. Its format says what was given and
+// what is wanted.
 func invalid(format string, args ...any) error { return refused(api.CodeInvalid, format, args...) }
 
+// notFound tells of the usual cause, a name with a / that was not escaped.
 func notFound(r *http.Request) error {
 	return refused(api.CodeNotFound, "no such path: %s (in a name, write / as %%2F)", clip(r.URL.EscapedPath()))
 }
@@ -42,7 +45,7 @@ func clip(s string) string {
 	}, s)
 }
 
-// statusOf is the HTTP status of a fault.
+// statusOf is the HTTP status of a fault. A code that is new to it is a failure of ours.
 func statusOf(code string) int {
 	switch code {
 	case api.CodeInvalid:
@@ -113,6 +116,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	write(w, status, "application/json", append(b, '\n'))
 }
 
+// write sends a whole answer. With its length, a client can tell when it was cut.
 func write(w http.ResponseWriter, status int, mediaType string, b []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))

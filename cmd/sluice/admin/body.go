@@ -24,8 +24,8 @@ const (
 	fileBody             // a configuration file
 )
 
-// mediaType and limit (bytes) by kind. A media type that a form can have would let a page of
-// another origin send it.
+// mediaType is what the Content-Type has to be. One that a form can have would let a page of
+// another origin send it without asking first.
 func (b body) mediaType() string {
 	if b == fileBody {
 		return "application/yaml"
@@ -33,6 +33,8 @@ func (b body) mediaType() string {
 	return "application/json"
 }
 
+// limit is in bytes. An object of the API is far below it, a file with thousands of backends
+// too.
 func (b body) limit() int64 {
 	if b == fileBody {
 		return 8 << 20
@@ -42,7 +44,7 @@ func (b body) limit() int64 {
 
 // read returns the body of r after its headers have been checked.
 func (b body) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > b.limit() {
+	if r.ContentLength > b.limit() { // known before a byte is read
 		return nil, unread(&http.MaxBytesError{}, b.limit())
 	}
 	if b != noBody {
@@ -81,6 +83,8 @@ func readAll(r *http.Request, from io.Reader) ([]byte, error) {
 	return text, err
 }
 
+// checkType takes a charset of UTF-8, which is all that JSON and YAML have here, and some
+// clients cannot leave out.
 func (b body) checkType(r *http.Request) error {
 	given := r.Header.Get("Content-Type")
 	kind, params, err := mime.ParseMediaType(given)
@@ -129,6 +133,7 @@ func decode(text []byte, v any) error {
 	return nil
 }
 
+// decodeField reads one value, by itself so that its error can name the key.
 func decodeField(d *json.Decoder, key string, field reflect.Value) error {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
@@ -148,6 +153,7 @@ func decodeField(d *json.Decoder, key string, field reflect.Value) error {
 	return nil
 }
 
+// malformed is the fault of a body that is cut short or not JSON.
 func malformed(err error) error { return invalid("body is no JSON: %s", clip(err.Error())) }
 
 // nameOf is what a person calls the JSON of a type.
@@ -174,6 +180,7 @@ func fieldsOf(v any) map[string]reflect.Value {
 	return fields
 }
 
+// keysOf lists keys in an order that is the same every time.
 func keysOf(fields map[string]reflect.Value) string {
 	keys := make([]string, 0, len(fields))
 	for k := range fields {

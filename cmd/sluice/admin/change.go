@@ -14,6 +14,7 @@ const (
 	longestStop = time.Hour // of a service that is paused
 )
 
+// setAdmin is PUT …/admin.
 func (s *Server) setAdmin(q *request) (any, error) {
 	var to api.AdminState
 	if err := decode(q.body, &to); err != nil {
@@ -26,6 +27,7 @@ func (s *Server) setAdmin(q *request) (any, error) {
 	return s.cfg.Control.SetAdmin(q.mark, q.service(), q.backend(), to.State)
 }
 
+// setWeight tells a weight that is missing from one of 0, which takes a backend out of use.
 func (s *Server) setWeight(q *request) (any, error) {
 	var to api.Weight
 	if err := decode(q.body, &to); err != nil {
@@ -47,6 +49,8 @@ func checkWeight(w int) error {
 	return nil
 }
 
+// add checks what can be checked of a backend by itself. Control knows the rest: what an
+// address may be, and which names there are.
 func (s *Server) add(q *request) (any, error) {
 	var b api.NewBackend
 	if err := decode(q.body, &b); err != nil {
@@ -76,6 +80,7 @@ func (s *Server) add(q *request) (any, error) {
 	}), nil
 }
 
+// remove leaves it to the service how long sessions go on, unless the client says so.
 func (s *Server) remove(q *request) (any, error) {
 	d, given, err := q.duration("within")
 	if err != nil {
@@ -88,6 +93,7 @@ func (s *Server) remove(q *request) (any, error) {
 	return s.cfg.Control.Remove(q.mark, q.service(), q.backend(), within)
 }
 
+// pause has an end in any case: a service that somebody forgot to resume is an outage.
 func (s *Server) pause(q *request) (any, error) {
 	var p api.Pause
 	if err := decode(q.body, &p); err != nil {
@@ -99,11 +105,13 @@ func (s *Server) pause(q *request) (any, error) {
 	return p, s.cfg.Control.Pause(q.mark, q.service(), time.Duration(p.For))
 }
 
+// resume is no error for a service that was not paused: it is as was wanted.
 func (s *Server) resume(q *request) (any, error) {
 	was, err := s.cfg.Control.Resume(q.mark, q.service())
 	return api.Resumed{Was: was}, err
 }
 
+// killBackend resets the sessions of one backend.
 func (s *Server) killBackend(q *request) (any, error) {
 	if _, err := s.find(q.service(), q.backend()); err != nil {
 		return nil, err // to kill nothing because of a typing error looks like success
@@ -112,6 +120,8 @@ func (s *Server) killBackend(q *request) (any, error) {
 	return api.Killed{Killed: n}, err
 }
 
+// kill needs a filter: an empty one is rather a mistake than a wish. Who wants every session to
+// end says so with the client 0.0.0.0/0 or ::/0.
 func (s *Server) kill(q *request) (any, error) {
 	var f api.Filter
 	if err := decode(q.body, &f); err != nil {
@@ -127,6 +137,8 @@ func (s *Server) kill(q *request) (any, error) {
 	return api.Killed{Killed: n}, err
 }
 
+// reload takes no file from the client: what is in force stands on the disk, and is there
+// after a restart.
 func (s *Server) reload(q *request) (any, error) { return planned(s.cfg.Control.Reload(q.mark)) }
 
 // plan changes nothing, so it needs no mark.
@@ -138,6 +150,7 @@ func (s *Server) plan(q *request) (any, error) {
 	return planned(s.cfg.Control.Plan(name, q.body))
 }
 
+// planned is a plan whose list is a list, also when nothing changes.
 func planned(p api.Plan, err error) (any, error) {
 	p.Changes = list(p.Changes)
 	return p, err

@@ -68,10 +68,13 @@ func onlyLocal(address string) bool {
 	return err == nil && (isLocalhost(host) || isLoopback(host))
 }
 
+// isLocalhost tells whether host is the one name that browsers and systems keep to
+// themselves.
 func isLocalhost(host string) bool {
 	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 }
 
+// isLoopback takes no short forms of IPv4 addresses: what they mean depends on who reads them.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()

@@ -24,6 +24,8 @@ func list[T any](s []T) []T {
 	return s
 }
 
+// The questions that Control answers as they are.
+
 func (s *Server) getStatus(*request) (any, error) { return s.cfg.Control.Status(), nil }
 
 func (s *Server) getServices(*request) (any, error) { return list(s.cfg.Control.Services()), nil }
@@ -55,6 +57,8 @@ func (s *Server) find(service, backend string) (found api.Backend, err error) {
 	return in.Backends[i], nil
 }
 
+// explain understands the time here, by the clock and in the zone of the process, since that is
+// what its log has.
 func (s *Server) explain(q *request) (any, error) {
 	at, err := when(time.Now(), q.text("at"))
 	if err != nil {
@@ -63,6 +67,7 @@ func (s *Server) explain(q *request) (any, error) {
 	return s.cfg.Control.Explain(q.service(), q.backend(), at)
 }
 
+// pick takes an address as sessions see it: IPv4 as IPv4, and without a zone.
 func (s *Server) pick(q *request) (any, error) {
 	source, err := netip.ParseAddr(q.text("source"))
 	if err != nil {
@@ -71,6 +76,7 @@ func (s *Server) pick(q *request) (any, error) {
 	return s.cfg.Control.Pick(q.service(), source.Unmap().WithZone(""))
 }
 
+// getSessions lists sessions that a filter selects.
 func (s *Server) getSessions(q *request) (any, error) {
 	f := api.Filter{Service: q.text("service"), Backend: q.text("backend"), Client: q.text("client")}
 	age, _, err := q.duration("min_age")
@@ -116,6 +122,8 @@ func checkFilter(f api.Filter) error {
 	return nil
 }
 
+// getFailures and getEvents do not ask whether there is such a service: what happened to one that
+// was removed is still of interest.
 func (s *Server) getFailures(q *request) (any, error) {
 	limit, err := q.number("limit", someFailures)
 	if err != nil {
@@ -146,6 +154,7 @@ func eventID(key, s string) (uint64, error) {
 	return id, nil
 }
 
+// getConfig answers with the text of a file.
 func (s *Server) getConfig(*request) (any, error) {
 	text := s.cfg.Control.Config()
 	return answer(func(w http.ResponseWriter) error {

@@ -23,8 +23,13 @@ type request struct {
 	body  []byte
 }
 
+// The names in the path, unescaped; ServeMux splits the path before it unescapes, so that they may
+// hold a slash.
 func (q *request) service() string { return q.PathValue("service") }
 func (q *request) backend() string { return q.PathValue("backend") }
+
+// text returns a parameter, "" if it is missing. One that is empty counts as missing: a
+// form sends those that were not filled in.
 func (q *request) text(key string) string {
 	return q.query.Get(key)
 }
@@ -55,7 +60,8 @@ func (q *request) duration(key string) (d time.Duration, given bool, err error) 
 	return d, true, nil
 }
 
-// understand reads all of r that its endpoint takes, and refuses what it does not take.
+// understand reads all of r that its endpoint takes, and refuses what it does not take: what
+// is skipped in silence is taken for done. The body comes last, as it is the slowest.
 func (e *endpoint) understand(w http.ResponseWriter, r *http.Request) (*request, error) {
 	query, err := parseQuery(r.URL.RawQuery, e.query)
 	if err != nil {
@@ -105,6 +111,8 @@ func ifMatch(values []string) (uint64, error) {
 	return revision, nil
 }
 
+// etag is what ifMatch reads. It is a strong tag although answers of one revision differ in
+// their counters: If-Match compares strongly, and nothing here answers If-None-Match.
 func etag(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
 
 // who names the sender: who it says it is, who its certificate says, and its address, which

@@ -75,6 +75,7 @@ func (m *room) enter(c *conn, done <-chan struct{}) bool {
 	}
 }
 
+// closed tells whether c is.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -129,6 +130,7 @@ func (m *room) quietest() (c *conn) {
 	return c
 }
 
+// leave gives a place back. One that was evicted has none any more.
 func (m *room) leave(c *conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,6 +138,7 @@ func (m *room) leave(c *conn) {
 	m.wake()
 }
 
+// wake lets those that wait try again; all of them, as more than one place may be free.
 func (m *room) wake() {
 	close(m.changed)
 	m.changed = make(chan struct{})
@@ -183,6 +186,7 @@ func connOf(nc net.Conn) *conn {
 	return c
 }
 
+// connKey is the key of a request's connection in its context.
 type connKey struct{}
 
 func withConn(ctx context.Context, nc net.Conn) context.Context {

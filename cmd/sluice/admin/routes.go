@@ -60,6 +60,8 @@ func (s *Server) endpoints() []endpoint {
 	}
 }
 
+// routes ties each path to its handler and its guard. Patterns have no method: ServeMux
+// would answer the others by itself, in plain text.
 func (s *Server) routes() *http.ServeMux {
 	byPath := map[string]map[string]http.HandlerFunc{}
 	for _, e := range s.endpoints() {
@@ -95,7 +97,8 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// call answers what an endpoint is asked.
+// call answers what an endpoint is asked. Of plans there are few at one time, counted before
+// their bodies are read: those are what takes memory.
 func (s *Server) call(e *endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if e.body == fileBody {
@@ -134,6 +137,7 @@ func (s *Server) tag(w http.ResponseWriter) {
 	w.Header().Set("ETag", etag(s.cfg.Control.Revision()))
 }
 
+// tagged tags errors too: whoever is told that a backend is not there may act on it.
 func (s *Server) tagged(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.tag(w)

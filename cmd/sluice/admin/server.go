@@ -15,7 +15,8 @@ import (
 	"github.com/sluicelb/sluice/cmd/sluice/api"
 )
 
-// How long a client may take.
+// How long a client may take. Whoever is slower is either gone or not well-meaning: all of
+// it is small, and most of it comes from the same machine.
 const (
 	headerTimeout = 5 * time.Second  // for a TLS handshake, and again for the header of a request
 	bodyTimeout   = 10 * time.Second // for its body, from the end of the header
@@ -24,6 +25,7 @@ const (
 	lingerTimeout = time.Second      // for the rest of a body that is refused
 )
 
+// How much a client may take.
 const (
 	maxHeader      = 16 << 10
 	maxLinger      = 16 << 20 // bytes of a body that is refused
@@ -61,6 +63,8 @@ type Config struct {
 	Log *slog.Logger // nil = discarded
 }
 
+// withDefaults returns a validated copy. The caller's TLS configuration is cloned, since
+// net/http writes into it.
 func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Control == nil:
@@ -82,6 +86,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// guards is what c has of what Guards.Check asks for.
 func (c Config) guards() Guards {
 	return Guards{Token: c.Token != "", TLS: c.TLS != nil, ClientCA: c.TLS != nil && c.TLS.ClientCAs != nil}
 }
@@ -134,7 +139,8 @@ func New(cfg Config) (*Server, error) {
 		ConnState:                    s.room.state,
 		ConnContext:                  withConn,
 		Protocols:                    new(http.Protocols),
-		ErrorLog:                     slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+		// Failed handshakes and the like: anybody can cause as many as they like.
+		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
 	s.http.Protocols.SetHTTP1(true) // a connection is one request at a time: the room counts on it
 	return s, nil
@@ -147,12 +153,14 @@ func (s *Server) Serve(ln net.Listener) error {
 		ln.Close()
 		return err
 	}
+	// TLS goes on top of the room, so that handshakes have their place in it too.
 	g := s.room.gate(ln)
 	serve := s.http.Serve
 	if s.cfg.TLS != nil {
 		serve = func(ln net.Listener) error { return s.http.ServeTLS(ln, "", "") }
 	}
 	err := serve(g)
+	// The room may close before net/http knows that it is to stop.
 	if errors.Is(err, http.ErrServerClosed) || closed(s.stopping) {
 		return ErrServerClosed
 	}
@@ -173,6 +181,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Close closes everything, and waits for the calls of Control that are under way: so no
 // method of Control may call it.
 func (s *Server) Close() error {
+	// First, so that no handler is added while they are waited for.
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -186,6 +195,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
+// endStreams ends what would keep a shutdown waiting for ever.
 func (s *Server) endStreams() { s.stop.Do(func() { close(s.stopping) }) }
 
 // enter counts a handler, unless Close has been called or its connection was taken away.
