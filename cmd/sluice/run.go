@@ -89,8 +89,6 @@ func spareThread() (restore func()) {
 // process is one `sluice run`.
 type process struct {
 	app      *app.App
-	admin    *adminPage
-	file     config.File
 	log      *slog.Logger
 	signals  <-chan os.Signal
 	notifier *systemd.Notifier
@@ -113,16 +111,16 @@ func runFile(ctx context.Context, path string, file config.File, engine app.Engi
 		return err
 	}
 	log.Info("starting", "version", version(), "pid", os.Getpid(), "services", len(file.Services), "engine", string(engine.Resolved()))
-	page, err := startAdmin(ctx, file.Admin, a, a.AdminConnections(), log)
+	page, err := a.ServeAdmin(ctx)
 	if err != nil {
 		a.Discard()
 		return err
 	}
-	defer page.stop()
+	defer page.Stop()
 	if err := a.Start(ctx); err != nil {
 		return err
 	}
-	p := &process{app: a, admin: page, file: file, log: log, signals: signals, notifier: systemd.NewNotifier(log)}
+	p := &process{app: a, log: log, signals: signals, notifier: systemd.NewNotifier(log)}
 	p.run(ctx)
 	return nil
 }

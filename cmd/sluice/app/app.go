@@ -240,6 +240,14 @@ func (a *App) sessions() (n int64) {
 // Service implements api.Control.
 func (a *App) Service(name string) (api.Service, error) { return a.serviceView(name) }
 
+// L4 returns a service's data path by name, nil if there is none.
+func (a *App) L4(name string) *l4.Service {
+	if s := a.find(name); s != nil {
+		return s.l4
+	}
+	return nil
+}
+
 // find returns a service in force by name, nil if there is none.
 func (a *App) find(name string) *service {
 	a.state.RLock()
@@ -288,10 +296,6 @@ func (a *App) Turns() bool {
 	a.Status()
 	return true
 }
-
-// AdminConnections returns for how many connections of the admin page descriptors are
-// reserved.
-func (a *App) AdminConnections() int { return adminConnections(a.budget.Limit()) }
 
 // Metrics returns what Prometheus may read.
 func (a *App) Metrics() *metrics.Metrics { return a.metrics }

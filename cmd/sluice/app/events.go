@@ -53,9 +53,12 @@ func (e *events) add(ev Event) {
 func (e *events) after(since uint64) (all []Event, lost bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if since > e.last { // of the process before this one
+		since, lost = 0, true
+	}
 	kept := e.ring[max(0, len(e.ring)-keptEvents):]
 	i, _ := slices.BinarySearchFunc(kept, since+1, func(ev Event, id uint64) int { return int(int64(ev.ID) - int64(id)) })
-	return slices.Clone(kept[i:]), since < e.last && len(kept) > 0 && kept[0].ID > since+1
+	return slices.Clone(kept[i:]), lost || len(kept) > 0 && kept[0].ID > since+1
 }
 
 func (e *events) follow() chan Event {
@@ -90,8 +93,8 @@ func (a *App) Follow(ctx context.Context, since uint64, f func(e Event, lost int
 	defer a.events.unfollow(c)
 	past, lost := a.events.after(since)
 	next := since + 1
-	if !lost && len(past) > 0 {
-		next = past[0].ID
+	if lost && len(past) > 0 {
+		next = min(next, past[0].ID) // what came before is of no use to who asks for what is gone
 	}
 	tell := func(e Event) error {
 		if e.ID < next {

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -7,14 +7,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/admin"
 	"github.com/sluicelb/sluice/cmd/sluice/admin/page"
-	"github.com/sluicelb/sluice/cmd/sluice/app"
 	"github.com/sluicelb/sluice/cmd/sluice/config"
 )
 
@@ -22,19 +20,21 @@ import (
 // ends.
 const adminGoodbye = time.Second
 
-// adminPage is the admin server of a process.
-type adminPage struct {
+// AdminPage is the admin server of a process: page, API, metrics.
+type AdminPage struct {
 	server *admin.Server
 	ln     net.Listener
 	done   chan struct{}
 }
 
-// startAdmin serves the admin page, if the file has one; else it returns nil.
-func startAdmin(ctx context.Context, c *config.Admin, a *app.App, connections int, log *slog.Logger) (*adminPage, error) {
+// ServeAdmin serves the admin page, if the file has one; else it returns nil. It may come
+// before Start, and tells then that the process is not ready.
+func (a *App) ServeAdmin(ctx context.Context) (*AdminPage, error) {
+	c, log := a.file.Admin, a.log
 	if c == nil {
 		return nil, nil
 	}
-	token, err := app.Secret(c.Token)
+	token, err := Secret(c.Token)
 	if err != nil {
 		return nil, fmt.Errorf("admin: token: %w", err)
 	}
@@ -45,7 +45,7 @@ func startAdmin(ctx context.Context, c *config.Admin, a *app.App, connections in
 	pageToken := rand.Text()
 	server, err := admin.New(admin.Config{
 		Control: a, Metrics: a.Metrics().Handler(), Page: page.Handler(pageToken), PageToken: pageToken,
-		Token: token, TLS: secure, Connections: connections, Log: log,
+		Token: token, TLS: secure, Connections: adminConnections(a.budget.Limit()), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -54,27 +54,22 @@ func startAdmin(ctx context.Context, c *config.Admin, a *app.App, connections in
 	if err != nil {
 		return nil, fmt.Errorf("admin: listen %s: %w", c.Listen, err)
 	}
-	p := &adminPage{server: server, ln: ln, done: make(chan struct{})}
-	log.Info("admin", "address", p.address())
+	p := &AdminPage{server: server, ln: ln, done: make(chan struct{})}
+	log.Info("admin", "address", p.Address())
 	go func() {
 		defer close(p.done)
 		if err := server.Serve(ln); !errors.Is(err, admin.ErrServerClosed) {
-			log.Error("admin lost", "address", p.address(), "error", err)
+			log.Error("admin lost", "address", p.Address(), "error", err)
 		}
 	}()
 	return p, nil
 }
 
-// address is where the page is, as the file would name it.
-func (p *adminPage) address() string {
-	if p.ln.Addr().Network() == "unix" {
-		return "unix:" + p.ln.Addr().String()
-	}
-	return p.ln.Addr().String()
-}
+// Address is where the page is, as the file would name it.
+func (p *AdminPage) Address() string { return listenAddress(p.ln.Addr()) }
 
-// stop ends the page; nil has none.
-func (p *adminPage) stop() {
+// Stop ends the page; there may be none.
+func (p *AdminPage) Stop() {
 	if p == nil {
 		return
 	}
