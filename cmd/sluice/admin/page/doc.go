@@ -3,7 +3,9 @@
 //
 // It does not know the balancer. It serves a handful of fixed files; their script reads
 // and changes everything through /api/v1 (see package api), as any other client does, so
-// whoever serves the page must serve the API under the same origin.
+// whoever serves the page must serve the API under the same origin. Weights, adding,
+// removing and killing are left to the commands, and records of failed sessions are too
+// many for its timeline.
 //
 // # Design
 //
