@@ -263,10 +263,16 @@ func FuzzMessagesOfAStream(f *testing.F) {
 }
 
 // frames is a terminal that tells each write from the next.
-type frames struct{ list []string }
+type frames struct {
+	list  []string
+	after func() // what happens after each; nil = nothing
+}
 
 func (f *frames) Write(p []byte) (int, error) {
 	f.list = append(f.list, string(p))
+	if f.after != nil {
+		f.after()
+	}
 	return len(p), nil
 }
 

@@ -166,9 +166,7 @@ func TestWatchTakesTheSizeThatTheTerminalHasByNow(t *testing.T) {
 		ctx, cancel := context.WithTimeout(d.ctx, 3*time.Second)
 		defer cancel()
 		d.ctx = ctx
-		timer := time.AfterFunc(time.Second, func() { d.width = 132 })
-		defer timer.Stop()
-		var out frames
+		out := frames{after: func() { d.width = 132 }}
 		if err := d.runTo(&out, io.Discard, "status", "--watch"); err != nil || len(out.list) != 2 {
 			t.Fatalf("%d frames, %v", len(out.list), err)
 		}
