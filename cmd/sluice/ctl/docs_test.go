@@ -61,7 +61,7 @@ func TestThePageHasEveryCommandAndFlagAndNoOther(t *testing.T) {
 func shown() *fake {
 	f := newFake()
 	f.drains = 1
-	f.killed = 3
+	f.killed, f.wasPaused = 3, true
 	f.removed = api.Removed{Sessions: 2, Within: api.Duration(30 * time.Second)}
 	f.events = happened()
 	f.sessions = api.Sessions{Total: 7, Sessions: []api.Session{
