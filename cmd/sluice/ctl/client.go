@@ -80,12 +80,20 @@ type request struct {
 // of returns a request about a service and, if it has a name, a backend. Names may hold
 // anything that prints, so each is escaped as one segment.
 func of(service, backend, action string) request {
-	r := request{path: "/services/" + url.PathEscape(service), service: service, backend: backend}
+	r := request{path: "/services/" + segment(service), service: service, backend: backend}
 	if backend != "" {
-		r.path += "/backends/" + url.PathEscape(backend)
+		r.path += "/backends/" + segment(backend)
 	}
 	r.path += action
 	return r
+}
+
+// segment escapes a name. One of dots only would be a way up.
+func segment(name string) string {
+	if strings.Trim(name, ".") == "" {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
 }
 
 // send makes a request that changes something.

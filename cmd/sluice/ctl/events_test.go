@@ -307,7 +307,7 @@ func TestAFrameFitsTheTerminalAndReplacesTheOneBefore(t *testing.T) {
 		t.Fatalf("%q, %v", all, err)
 	}
 	frame := all[0]
-	if !strings.HasPrefix(frame, cursorHome) || !strings.HasSuffix(frame, clearBelow) || strings.Count(frame, "\n") != 7 || strings.Count(frame, clearRight) != 7 {
+	if !strings.HasPrefix(frame, cursorHome+wrapOff) || !strings.HasSuffix(frame, clearBelow+wrapOn) || strings.Count(frame, "\n") != 7 || strings.Count(frame, clearRight) != 7 {
 		t.Errorf("%q", frame)
 	}
 	if !strings.Contains(frame, "… 6 lines more; --problems shows only what is out") {

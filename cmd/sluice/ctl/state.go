@@ -161,7 +161,7 @@ func (c *call) setState(ctx context.Context, s selection, to string) error {
 
 // becomes says the new state; one that is ready again has one of its own.
 func becomes(b api.Backend, to string) string {
-	if to == api.Ready && !b.Usable {
+	if to == api.Ready && !b.Usable && state(b) != "up" {
 		return "ready, " + state(b) + " for now"
 	}
 	return to
