@@ -129,3 +129,24 @@ func TestAnInterruptEndsTheWaitOfRemove(t *testing.T) {
 		}
 	})
 }
+
+func TestNamesAreOneSegmentOfAPath(t *testing.T) {
+	for name, want := range map[string]string{
+		"b1":               "b1",
+		"unix:/run/x.sock": "unix:%2Frun%2Fx.sock",
+		"[::1]:80":         "%5B::1%5D:80",
+		"50%off?#x":        "50%25off%3F%23x",
+		"%2f":              "%252f",
+		"..":               "%2E%2E",
+		".":                "%2E",
+		"a+b&c=d;e":        "a+b&c=d%3Be",
+		"日本":               "%E6%97%A5%E6%9C%AC",
+	} {
+		f := newFake()
+		f.services[0].Backends[0].Name = name
+		newDesk(t, f).run("weight", "web/"+name, "3").want(t, 0, "web/"+name+": weight 3\n", "")
+		if got := f.requests(); !slices.Equal(got, []string{"PUT /services/web/backends/" + want + `/weight {"weight":3}`}) {
+			t.Errorf("%s: asked %q", name, got)
+		}
+	}
+}

@@ -20,8 +20,8 @@ const (
 	// prefix is the version of the API. A server that has another one answers 404 with words
 	// of its own.
 	prefix = "/api/v1"
-	// maxAnswer bounds what a server can make us keep: about ten times the largest list.
-	maxAnswer  = 256 << 20
+	// maxAnswer bounds what a server can make us keep. A million sessions fit.
+	maxAnswer  = 256e6
 	jsonType   = "application/json"
 	yamlType   = "application/yaml"
 	streamType = "text/event-stream"
@@ -33,6 +33,7 @@ type client struct {
 	http    *http.Client
 	who     string
 	timeout time.Duration
+	most    int64 // bytes of an answer
 }
 
 // newClient makes a client that follows no proxy of the environment: the admin server is near,
@@ -48,7 +49,7 @@ func newClient(t target, timeout time.Duration, e *Env) *client {
 		TLSHandshakeTimeout:   timeout,
 		ResponseHeaderTimeout: timeout, // all that bounds a stream
 	}
-	c := &client{target: t, timeout: timeout}
+	c := &client{target: t, timeout: timeout, most: maxAnswer}
 	c.http = &http.Client{
 		Transport: transport,
 		// The API sends nobody elsewhere, and a token must not follow.
@@ -79,12 +80,20 @@ type request struct {
 // of returns a request about a service and, if it has a name, a backend. Names may hold
 // anything that prints, so each is escaped as one segment.
 func of(service, backend, action string) request {
-	r := request{path: "/services/" + url.PathEscape(service), service: service, backend: backend}
+	r := request{path: "/services/" + segment(service), service: service, backend: backend}
 	if backend != "" {
-		r.path += "/backends/" + url.PathEscape(backend)
+		r.path += "/backends/" + segment(backend)
 	}
 	r.path += action
 	return r
+}
+
+// segment escapes a name. One of dots only would be a way up.
+func segment(name string) string {
+	if strings.Trim(name, ".") == "" {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
 }
 
 // send makes a request that changes something.
@@ -103,12 +112,12 @@ func (c *client) do(ctx context.Context, r request, out any) (raw []byte, err er
 		return nil, c.explainMissing(ctx, r, err)
 	}
 	defer resp.Body.Close()
-	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	raw, err = io.ReadAll(io.LimitReader(resp.Body, c.most+1))
 	switch {
 	case err != nil:
 		return nil, c.unreachable(bounded, err)
-	case len(raw) > maxAnswer:
-		return nil, fmt.Errorf("%s: the answer is larger than %d MB", c.shown, maxAnswer>>20)
+	case int64(len(raw)) > c.most:
+		return nil, fmt.Errorf("%s: the answer is larger than %s", c.shown, size(c.most))
 	case out == nil:
 		return raw, nil
 	}

@@ -104,6 +104,9 @@ func (c *call) past(ctx context.Context, id uint64, service string) (list api.Ev
 		r.query.Set("service", service)
 	}
 	raw, err := c.do(ctx, r, &list)
+	if err == nil && len(list.Events) == 0 {
+		err = c.mustBeThere(ctx, r)
+	}
 	if err != nil {
 		return list, nil, err
 	}

@@ -54,6 +54,7 @@ func TestEventsSince(t *testing.T) {
 	if got := f.requests(); !slices.Contains(got, "GET /events?since=2") {
 		t.Errorf("asked %q", got)
 	}
+	f.requests()
 	d.run("events", "web", "--since", "4").want(t, 0, "", "")
 	if got := f.requests(); !slices.Equal(got, []string{"GET /events?service=web&since=4"}) {
 		t.Errorf("asked %q", got)
@@ -104,7 +105,7 @@ func TestFollowGoesOnWithWhatComes(t *testing.T) {
 	}
 	f.stream = func(w http.ResponseWriter, r *http.Request) {
 		send(w, 20, 21) // the first was seen
-		fmt.Fprint(w, "event: admin\ndata: no json\n\nevent: lost\ndata: 5\n\nevent: later\ndata: {\"x\":1}\n\ndata: cut off")
+		fmt.Fprint(w, "event: admin\ndata: no json\n\nevent: lost\ndata: {\"lost\":5}\n\nevent: later\ndata: {\"x\":1}\n\ndata: cut off")
 		http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
@@ -116,7 +117,7 @@ func TestFollowGoesOnWithWhatComes(t *testing.T) {
 	if want := "n11\nn12\nn13\nn14\nn15\nn16\nn17\nn18\nn19\nn20\nn21\n"; strings.Join(lines, "") != want {
 		t.Errorf("%q, want %q", lines, want)
 	}
-	if r.status != 0 || r.stderr != "events were lost here: too many at a time\n" {
+	if r.status != 0 || r.stderr != "5 events lost here: too many at a time\n" {
 		t.Errorf("status %d, %q", r.status, r.stderr)
 	}
 	if got := f.requests(); got[len(got)-1] != "GET /events/stream?since=20" {
@@ -263,10 +264,16 @@ func FuzzMessagesOfAStream(f *testing.F) {
 }
 
 // frames is a terminal that tells each write from the next.
-type frames struct{ list []string }
+type frames struct {
+	list  []string
+	after func() // what happens after each; nil = nothing
+}
 
 func (f *frames) Write(p []byte) (int, error) {
 	f.list = append(f.list, string(p))
+	if f.after != nil {
+		f.after()
+	}
 	return len(p), nil
 }
 
@@ -300,7 +307,7 @@ func TestAFrameFitsTheTerminalAndReplacesTheOneBefore(t *testing.T) {
 		t.Fatalf("%q, %v", all, err)
 	}
 	frame := all[0]
-	if !strings.HasPrefix(frame, cursorHome) || !strings.HasSuffix(frame, clearBelow) || strings.Count(frame, "\n") != 7 || strings.Count(frame, clearRight) != 7 {
+	if !strings.HasPrefix(frame, cursorHome+wrapOff) || !strings.HasSuffix(frame, clearBelow+wrapOn) || strings.Count(frame, "\n") != 7 || strings.Count(frame, clearRight) != 7 {
 		t.Errorf("%q", frame)
 	}
 	if !strings.Contains(frame, "… 6 lines more; --problems shows only what is out") {

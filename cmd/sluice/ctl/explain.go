@@ -19,7 +19,7 @@ func (e *Env) explain() *cobra.Command {
 		Use:   "explain SERVICE/BACKEND",
 		Short: "Say why a backend is, or was, in or out",
 		Long: `Say in what state a backend is, or was at a time, and why: every transition with what
-was seen. How far back depends on state_dir.`,
+was seen. Times are in your zone. How far back depends on state_dir.`,
 		Example: `  sluice explain redis/b1
   sluice explain redis/b1 --at 03:00`,
 		Args: between(1, 1, "SERVICE/BACKEND"), ValidArgsFunction: e.completeBackends,

@@ -122,9 +122,28 @@ func (c *client) explainMissing(ctx context.Context, r request, err error) error
 	if r.service == "" || !gone(err) {
 		return err
 	}
-	all, _, listed := c.services(ctx)
-	if listed != nil {
-		return err
+	if missing := c.missing(ctx, r); missing != nil {
+		return missing
+	}
+	return err
+}
+
+// mustBeThere is for an empty answer about a name. Servers do not ask whether there is one: what
+// happened to a service that is gone may be of interest. But "nothing" is a wrong answer to a
+// name that was never there.
+func (c *client) mustBeThere(ctx context.Context, r request) error {
+	if r.service == "" {
+		return nil
+	}
+	return c.missing(ctx, r)
+}
+
+// missing returns what is wrong with the names of a request, or nil if they are right, or if
+// that cannot be known.
+func (c *client) missing(ctx context.Context, r request) error {
+	all, _, err := c.services(ctx)
+	if err != nil {
+		return nil
 	}
 	i := slices.IndexFunc(all, func(s api.Service) bool { return s.Name == r.service })
 	if i < 0 {
@@ -132,7 +151,7 @@ func (c *client) explainMissing(ctx context.Context, r request, err error) error
 	}
 	backends := backendNames(all[i])
 	if r.backend == "" || slices.Contains(backends, r.backend) {
-		return err
+		return nil
 	}
 	return &refusal{api.Fault{Code: api.CodeNotFound}, fmt.Sprintf("no backend %s in %s: it %s", quote(r.backend), clean(r.service), among("has", "has", backends))}
 }

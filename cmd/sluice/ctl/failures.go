@@ -34,6 +34,9 @@ first, with each backend that was tried in vain.`,
 		}
 		var list []api.Failure
 		raw, err := c.do(ctx, r, &list)
+		if err == nil && len(list) == 0 {
+			err = c.mustBeThere(ctx, r)
+		}
 		if err != nil {
 			return err
 		}

@@ -19,23 +19,24 @@ type fake struct {
 	mux   *http.ServeMux
 	token string // "" = none is asked for
 
-	mu       sync.Mutex // guards the rest
-	status   api.Status
-	services []api.Service
-	sessions api.Sessions
-	failures []api.Failure
-	events   []api.Event
-	lost     bool
-	story    api.Explanation
-	pick     api.Pick
-	plan     api.Plan
-	removed  api.Removed
-	killed   int
-	fault    *api.Fault // what every change is answered with
-	stream   func(w http.ResponseWriter, r *http.Request)
-	asked    []string // "METHOD URI BODY" of each request that is not a plain GET of status or services
-	header   http.Header
-	drains   int64 // sessions that end with each look at a service
+	mu        sync.Mutex // guards the rest
+	status    api.Status
+	services  []api.Service
+	sessions  api.Sessions
+	failures  []api.Failure
+	events    []api.Event
+	lost      bool
+	story     api.Explanation
+	pick      api.Pick
+	plan      api.Plan
+	removed   api.Removed
+	killed    int
+	wasPaused bool
+	fault     *api.Fault // what every change is answered with
+	stream    func(w http.ResponseWriter, r *http.Request)
+	asked     []string // "METHOD URI BODY" of each request that is not a plain GET of status or services
+	header    http.Header
+	drains    int64 // sessions that end with each look at a service
 }
 
 // began is when the fake's process started; its clock stands an hour later.
@@ -209,7 +210,10 @@ func (f *fake) changeRoutes() {
 	})
 	service := func(r *http.Request) (any, *api.Fault) { _, fault := f.service(r); return struct{}{}, fault }
 	f.answer("POST /services/{s}/pause", service)
-	f.answer("POST /services/{s}/resume", service)
+	f.answer("POST /services/{s}/resume", func(r *http.Request) (any, *api.Fault) {
+		_, fault := f.service(r)
+		return map[string]bool{"was": f.wasPaused}, fault
+	})
 	f.answer("POST /sessions/kill", func(*http.Request) (any, *api.Fault) { return api.Killed{Killed: f.killed}, nil })
 	f.answer("POST /plan", func(*http.Request) (any, *api.Fault) { return f.plan, nil })
 	f.answer("POST /reload", func(*http.Request) (any, *api.Fault) { return f.plan, nil })

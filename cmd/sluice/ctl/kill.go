@@ -47,7 +47,11 @@ service, or all clients, are killed after a question only, or with --yes.`,
 			}
 		}
 		var k api.Killed
-		raw, err := c.do(ctx, killing(filter), &k)
+		r := killing(filter)
+		raw, err := c.do(ctx, r, &k)
+		if err == nil && k.Killed == 0 {
+			err = c.mustBeThere(ctx, r)
+		}
 		if err != nil {
 			return err
 		}

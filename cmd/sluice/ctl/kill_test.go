@@ -132,8 +132,10 @@ func TestAServiceIsPausedAndResumed(t *testing.T) {
 	d := newDesk(t, f)
 	d.run("pause", "redis").want(t, 0, "redis: paused for 30s; 'sluice resume redis' ends it before\n", "")
 	d.run("pause", "redis", "--for", "1m30s").want(t, 0, "redis: paused for 1m30s; 'sluice resume redis' ends it before\n", "")
+	d.run("resume", "redis").want(t, 0, "redis: was not paused\n", "")
+	f.wasPaused = true
 	d.run("resume", "redis").want(t, 0, "redis: resumed\n", "")
-	want := []string{`POST /services/redis/pause {"for":"30s"}`, `POST /services/redis/pause {"for":"1m30s"}`, "POST /services/redis/resume"}
+	want := []string{`POST /services/redis/pause {"for":"30s"}`, `POST /services/redis/pause {"for":"1m30s"}`, "POST /services/redis/resume", "POST /services/redis/resume"}
 	if got := f.requests(); !slices.Equal(got, want) {
 		t.Errorf("asked %q, want %q", got, want)
 	}
@@ -152,4 +154,23 @@ func TestAServiceIsPausedAndResumed(t *testing.T) {
 	} {
 		d.run(strings.Fields(c.line)...).refused(t, c.status, c.says)
 	}
+}
+
+func TestNothingIsNoAnswerToANameThatIsNotThere(t *testing.T) {
+	d := newDesk(t, newFake())
+	for line, says := range map[string]string{
+		"sessions wbe":             `no service "wbe": there are web, redis`,
+		"sessions web/b9":          `no backend "b9" in web: it has b1, b2`,
+		"events wbe":               `no service "wbe"`,
+		"events wbe --follow":      `no service "wbe"`,
+		"failures wbe":             `no service "wbe"`,
+		"kill wbe --yes":           `no service "wbe"`,
+		"kill wbe --min-age 1h":    `no service "wbe"`,
+		"kill web/b9 --min-age 1h": `no backend "b9" in web`,
+	} {
+		d.run(strings.Fields(line)...).refused(t, 1, says)
+	}
+	d.run("kill", "web", "--min-age", "1h").want(t, 0, "0 sessions killed\n", "")
+	d.run("sessions", "web/b1").want(t, 0, "no sessions\n", "")
+	d.run("failures", "web").want(t, 0, "no session failed or was retried\n", "")
 }

@@ -54,10 +54,17 @@ func (e *Env) resume() *cobra.Command {
 		if err := serviceOnly(cmd, args[0]); err != nil {
 			return err
 		}
-		if _, err := c.do(ctx, of(args[0], "", "/resume").send(http.MethodPost, nil), nil); err != nil {
+		resumed := struct {
+			Was bool `json:"was"` // it was paused
+		}{true}
+		if _, err := c.do(ctx, of(args[0], "", "/resume").send(http.MethodPost, nil), &resumed); err != nil {
 			return err
 		}
-		c.out.line("%s: resumed", args[0])
+		if resumed.Was {
+			c.out.line("%s: resumed", args[0])
+		} else {
+			c.out.line("%s: was not paused", args[0])
+		}
 		return nil
 	})
 }

@@ -45,11 +45,17 @@ func writeStatus(p *printer, v view, problems bool) {
 
 // writeProcess prints the lines about the process.
 func writeProcess(p *printer, s api.Status) {
-	p.line("%s  up %s  %s  %d of %d backends usable  revision %d", painted{bold, release(s.Version)}, time.Duration(s.Uptime),
-		plural(s.Sessions, "session"), s.Usable, s.Backends, int64(s.Revision))
+	name := release(s.Version)
+	rest := p.text("  up %s  %s  %d/%d usable  revision %d", time.Duration(s.Uptime), plural(s.Sessions, "session"), s.Usable, s.Backends, int64(s.Revision))
+	if p.width > 0 {
+		rest = cut(rest, p.width-width(clean(name)))
+	}
+	p.line("%s%s", painted{bold, name}, rest)
 	switch {
 	case s.Draining:
 		p.line("%s", painted{yellow, "draining: it takes no new clients and ends with the last session"})
+	case !s.Ready && s.NotReady == "":
+		p.line("%s", painted{yellow, "not ready"})
 	case !s.Ready:
 		p.line("%s", painted{yellow, "not ready: " + s.NotReady})
 	}
@@ -90,10 +96,11 @@ func writeService(p *printer, s api.Service) {
 		tail += "(" + strconv.FormatInt(s.Held, 10) + " waiting)  "
 	}
 	name, listen := clean(s.Name), clean(strings.Join(s.Listen, ", "))
-	// What is left of the line after the numbers is for the addresses.
+	// What the numbers leave of the line is for the name, and then for the addresses.
 	if p.width > 0 {
-		name = squeeze(name, p.width/3)
-		listen = squeeze(listen, max(12, p.width-width(name)-2-width(tail)-width(usable.text)))
+		room := p.width - width(tail) - width(usable.text) - 2
+		name = squeeze(name, max(8, room*2/3))
+		listen = squeeze(listen, max(6, room-width(name)))
 	}
 	p.line("%s  %s%s%s", painted{bold, name}, listen, tail, usable)
 	if s.Leaving {

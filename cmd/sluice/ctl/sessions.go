@@ -45,7 +45,11 @@ held (it waits for one) or relaying. SENT goes to the backend, RECEIVED comes fr
 			return usage(cmd, "--limit: must not be below 0")
 		}
 		var s api.Sessions
-		raw, err := c.do(ctx, sessionsRequest(filter, sort, limit), &s)
+		r := sessionsRequest(filter, sort, limit)
+		raw, err := c.do(ctx, r, &s)
+		if err == nil && s.Total == 0 {
+			err = c.mustBeThere(ctx, r)
+		}
 		if err != nil {
 			return err
 		}

@@ -133,6 +133,7 @@ func (c *call) choose(ctx context.Context, arg string, all bool) (selection, err
 		return selection{service, []string{backend}, arg}, nil
 	}
 	s, _, err := c.service(ctx, service)
+	s.Backends = slices.DeleteFunc(s.Backends, func(b api.Backend) bool { return b.Leaving }) // nothing is left to decide
 	return selection{service, backendNames(s), "all of " + service}, err
 }
 
@@ -160,7 +161,7 @@ func (c *call) setState(ctx context.Context, s selection, to string) error {
 
 // becomes says the new state; one that is ready again has one of its own.
 func becomes(b api.Backend, to string) string {
-	if to == api.Ready && !b.Usable {
+	if to == api.Ready && !b.Usable && state(b) != "up" {
 		return "ready, " + state(b) + " for now"
 	}
 	return to
@@ -230,11 +231,12 @@ func (c *call) killAll(ctx context.Context, s selection) (total int, err error) 
 	return total, nil
 }
 
-// sessionsOf counts those of a selection; a backend that is gone has none.
+// sessionsOf counts those of a selection; a backend that is gone has none. One that is leaving
+// may have the name of its successor, which is the one that is meant.
 func (c *call) sessionsOf(ctx context.Context, s selection) (n int64, err error) {
 	service, _, err := c.service(ctx, s.service)
 	for _, b := range service.Backends {
-		if slices.Contains(s.backends, b.Name) {
+		if slices.Contains(s.backends, b.Name) && !b.Leaving {
 			n += b.Sessions
 		}
 	}

@@ -223,3 +223,18 @@ func TestAnInterruptEndsAWaitAndSaysWhatStays(t *testing.T) {
 		}
 	})
 }
+
+func TestABackendThatIsLeavingIsNotItsSuccessor(t *testing.T) {
+	f := newFake()
+	old := f.services[0].Backends[1]
+	old.Leaving, old.Sessions = true, 40
+	f.services[0].Backends = append(f.services[0].Backends, old)
+	f.services[0].Backends[1].Sessions = 0
+	d := newDesk(t, f)
+	d.run("drain", "web/b2", "--wait", "30s").want(t, 0, "web/b2: drain, 0 sessions\nweb/b2: drained\n", "")
+	f.requests()
+	d.run("ready", "web", "--all").want(t, 0, "web/b1: ready, 5 sessions\nweb/b2: ready, down for now, 0 sessions\n", "")
+	if got := f.requests(); len(got) != 2 {
+		t.Errorf("asked %q", got)
+	}
+}

@@ -12,7 +12,7 @@ import (
 
 func TestStatusElsewhereThanOnATerminalIsOneLineABackend(t *testing.T) {
 	newDesk(t, newFake()).run("status").want(t, 0, `
-sluice v1.2.3  up 1h  12 sessions  3 of 4 backends usable  revision 17
+sluice v1.2.3  up 1h  12 sessions  3/4 usable  revision 17
 
 web  10.0.0.10:443  least-conn  7 sessions  1/2 usable
   BACKEND            STATE    WEIGHT  SESSIONS   TOTAL  CONNECT   P99  SINCE  REASON
@@ -36,9 +36,9 @@ func TestStatusFitsATerminal(t *testing.T) {
 	d.vars["NO_COLOR"] = "1"
 	d.width, d.height = 80, 24
 	d.run("status").want(t, 0, `
-sluice v1.2.3  up 1h  12 sessions  3 of 4 backends usable  revision 17
+sluice v1.2.3  up 1h  12 sessions  3/4 usable  revision 17
 
-a-service-wi…and-on-and-on  [2001:d…0.0.0:80  least-conn  7 sessions  1/2 usable
+a-service-wit…-and-on-and-on  [2001:….0.0:80  least-conn  7 sessions  1/2 usable
   BACKEND                  STATE  WEIGHT  SESSIONS   TOTAL  CONNECT   P99  SINCE
   b1                       up          1         5  120345    850µs  12ms    50m
   a-backend-w…le.org:8443  down       10         2       7        -     -     5m
@@ -96,7 +96,7 @@ func TestStatusSaysWhatIsSpecialAboutTheProcess(t *testing.T) {
 	f.status.LogDropped = 1
 	d := newDesk(t, f)
 	d.run("status").want(t, 0, `
-sluice (devel)  up 1h  12 sessions  3 of 4 backends usable  revision 17
+sluice (devel)  up 1h  12 sessions  3/4 usable  revision 17
 not ready: the first round of probes has not ended
 reload refused 3m ago, the file before it is in force:
   s.yaml:3:1: unknown key "x"
@@ -106,7 +106,7 @@ reload refused 3m ago, the file before it is in force:
 `, "")
 	f.status = api.Status{Draining: true, NotReady: "draining"}
 	d.run("status").want(t, 0, `
-sluice  up 0s  0 sessions  0 of 0 backends usable  revision 0
+sluice  up 0s  0 sessions  0/0 usable  revision 0
 draining: it takes no new clients and ends with the last session
 `, "")
 }
@@ -118,7 +118,7 @@ func TestStatusSaysWhatIsSpecialAboutAService(t *testing.T) {
 	s := &f.services[0]
 	s.Paused, s.Leaving, s.Held, s.Usable, s.Backends = &left, true, 3, 0, nil
 	newDesk(t, f).run("status", "web").want(t, 0, `
-sluice v1.2.3  up 1h  12 sessions  3 of 4 backends usable  revision 17
+sluice v1.2.3  up 1h  12 sessions  3/4 usable  revision 17
 
 web  10.0.0.10:443  least-conn  7 sessions  (3 waiting)  0/0 usable
   leaving: removed, its sessions go on until their deadline
@@ -158,7 +158,7 @@ func TestProblemsShowsOnlyServicesWithSomethingOut(t *testing.T) {
 		t.Errorf("web has something out, redis has not:\n%s", got)
 	}
 	d.run("status", "--problems", "redis").want(t, 0, `
-sluice v1.2.3  up 1h  12 sessions  3 of 4 backends usable  revision 17
+sluice v1.2.3  up 1h  12 sessions  3/4 usable  revision 17
 
 nothing is out: 1 service, 2 backends
 `, "")
@@ -267,4 +267,22 @@ func TestStatusRefusesWhatMakesNoSense(t *testing.T) {
 	}
 	d.run("status", "").refused(t, 2, "an argument is empty")
 	d.run("status", "wbe").refused(t, 1, `no service "wbe": there are web, redis`)
+}
+
+func TestTheLinesAboveTheTableFitToo(t *testing.T) {
+	f := newFake()
+	f.services = f.services[:1]
+	s := &f.services[0]
+	s.Name, s.Listen, s.Balance = strings.Repeat("name", 20), []string{"[2001:db8:1:2:3:4:5:6]:443"}, "source-hash"
+	s.Sessions, s.Held, s.Usable = 12_345_678, 1234, 100
+	f.status.Version, f.status.Sessions, f.status.Revision = "v12.34.56-rc.78+meta.data", 123_456_789, 1_234_567_890
+	f.status.Uptime, f.status.Usable, f.status.Backends = api.Duration(99*24*time.Hour+23*time.Hour), 4999, 5000
+	d := newDesk(t, f)
+	d.vars["NO_COLOR"] = "1"
+	d.width, d.height = 80, 24
+	for line := range strings.Lines(d.run("status").stdout) {
+		if w := width(strings.TrimSuffix(line, "\n")); w > 80 {
+			t.Errorf("%d columns: %s", w, line)
+		}
+	}
 }

@@ -166,9 +166,7 @@ func TestWatchTakesTheSizeThatTheTerminalHasByNow(t *testing.T) {
 		ctx, cancel := context.WithTimeout(d.ctx, 3*time.Second)
 		defer cancel()
 		d.ctx = ctx
-		timer := time.AfterFunc(time.Second, func() { d.width = 132 })
-		defer timer.Stop()
-		var out frames
+		out := frames{after: func() { d.width = 132 }}
 		if err := d.runTo(&out, io.Discard, "status", "--watch"); err != nil || len(out.list) != 2 {
 			t.Fatalf("%d frames, %v", len(out.list), err)
 		}
@@ -189,10 +187,11 @@ func TestANameThatDoesNotResolveIsSaid(t *testing.T) {
 func TestAnAnswerWithoutAnEndIsCutShort(t *testing.T) {
 	c := newClient(target{shown: "here", source: "the default"}, time.Second, &Env{dial: newPipeListener().dial})
 	defer c.close()
+	c.most = 1000
 	c.http.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(zeros{})}, nil
 	})
-	if _, err := c.do(t.Context(), request{path: "/status"}, nil); err == nil || !strings.Contains(err.Error(), "larger than 256 MB") {
+	if _, err := c.do(t.Context(), request{path: "/status"}, nil); err == nil || !strings.Contains(err.Error(), "larger than 1 kB") {
 		t.Errorf("%v", err)
 	}
 }

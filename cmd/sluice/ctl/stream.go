@@ -147,8 +147,12 @@ func (f *follower) once(ctx context.Context) error {
 // take prints one message. Those of kinds that are not known are skipped.
 func (f *follower) take(m message) error {
 	if m.event == "lost" {
+		var n struct {
+			Lost int `json:"lost"`
+		}
+		_ = json.Unmarshal(m.data, &n) // that some were lost is said without a number as well
 		f.c.out.flush()
-		f.c.warn("events were lost here: too many at a time")
+		f.c.warn("%s lost here: too many at a time", plural(max(1, n.Lost), "event"))
 		return nil
 	}
 	var e api.Event

@@ -14,6 +14,8 @@ const (
 	cursorHome = "\x1b[H"
 	clearRight = "\x1b[K"
 	clearBelow = "\x1b[J"
+	wrapOff    = "\x1b[?7l" // DEC's private mode 7: a line that is too long is cut, and stays one line
+	wrapOn     = "\x1b[?7h"
 )
 
 // fastest is how often status may ask: a person sees no more, and the server has other work.
@@ -86,7 +88,7 @@ func (c *call) draw(frame string) error {
 		more := len(lines) - h + 1
 		lines = append(lines[:h-1:h-1], c.out.text("… %s more; --problems shows only what is out", plural(more, "line")))
 	}
-	c.out.w.WriteString(cursorHome + strings.Join(lines, clearRight+"\n") + clearRight + "\n" + clearBelow)
+	c.out.w.WriteString(cursorHome + wrapOff + strings.Join(lines, clearRight+"\n") + clearRight + "\n" + clearBelow + wrapOn)
 	return c.out.flush()
 }
 
