@@ -117,7 +117,7 @@ func (a *App) assemble() error {
 // the service and the address; the App is of no use then.
 func (a *App) Start(ctx context.Context) error {
 	for _, s := range a.services {
-		if err := a.bind(ctx, s, nil); err != nil {
+		if err := a.bind(ctx, s); err != nil {
 			for _, s := range a.services {
 				s.unbind()
 			}
@@ -180,11 +180,15 @@ func (a *App) NotReady() {
 }
 
 // Drain stops accepting, waits for the sessions to end, resets those that are left
-// when ctx is done, and returns how many those were. It is to be called once after
-// Start. While it waits it calls progress, if there is one, from time to time.
+// when ctx is done, and returns how many those were. It is to be called after Start; a second
+// call does nothing. While it waits it calls progress, if there is one, from time to time.
 func (a *App) Drain(ctx context.Context, progress func(sessions int64)) (forced int) {
 	a.NotReady()
-	a.changing <- struct{}{} // for good: nothing changes any more
+	select {
+	case a.changing <- struct{}{}: // for good: nothing changes any more
+	case <-a.stop:
+		return 0 // that is under way, or over
+	}
 	a.log.Info("draining", "sessions", a.sessions(), "timeout", a.file.ShutdownTimeout.String())
 	var mu sync.Mutex
 	var services sync.WaitGroup

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -25,14 +24,10 @@ func (l *listening) close() {
 	l.ln.Close()
 }
 
-// bind opens those of a service's listeners that it has not got yet. Sockets in given, by
-// address, are open already and are shared; they stay open.
-func (a *App) bind(ctx context.Context, s *service, given map[string]*listening) error {
+// bind opens a service's listeners.
+func (a *App) bind(ctx context.Context, s *service) error {
 	for _, address := range s.cfg.Listen {
-		if s.listensOn(address) {
-			continue
-		}
-		all, err := a.open(ctx, address, given[address])
+		all, err := a.open(ctx, address, nil)
 		if err != nil {
 			return fmt.Errorf("service %q: listen %s: %w", s.name, address, err)
 		}
@@ -43,7 +38,7 @@ func (a *App) bind(ctx context.Context, s *service, given map[string]*listening)
 	return nil
 }
 
-// open makes the listeners of an address; those of a socket that was passed may be several.
+// open makes the listeners of an address, on the socket of given if there is one; those of a socket that was passed may be several.
 func (a *App) open(ctx context.Context, address string, given *listening) ([]net.Listener, error) {
 	if given != nil {
 		if ln, err := l4.Again(given.ln); err == nil {
@@ -71,8 +66,14 @@ func (a *App) openPassed(name string) ([]net.Listener, error) {
 	return all, err
 }
 
-func (s *service) listensOn(address string) bool {
-	return slices.ContainsFunc(s.listening, func(l *listening) bool { return l.address == address })
+// on returns a service's listeners of an address; the file may have port 0 more than once.
+func (s *service) on(address string) (all []*listening) {
+	for _, l := range s.listening {
+		if l.address == address {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 func (s *service) unbind() {

@@ -193,15 +193,16 @@ func (r *reload) openListeners() error {
 	}
 	for i := range r.edits {
 		e := &r.edits[i]
+		times := map[string]int{}
 		for _, address := range e.cfg.Listen {
-			if e.s.listensOn(address) && !r.reopens(e) {
-				continue
-			}
+			n, have := times[address], e.s.on(address)
+			times[address]++
 			from := given[address]
-			for _, l := range e.s.listening {
-				if l.address == address {
-					from = l
-				}
+			switch {
+			case n < len(have) && !r.reopens(e):
+				continue
+			case n < len(have):
+				from = have[n]
 			}
 			if err := r.openOne(e, address, from); err != nil {
 				return err
