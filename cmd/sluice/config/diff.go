@@ -42,6 +42,8 @@ func differences(path string, from, to block) (all []Difference) {
 // nested returns the block that a value is, if it is there.
 func nested(value any) block {
 	switch v := value.(type) {
+	case *serviceDefaults:
+		return nil // services have them already
 	case **Admin:
 		if *v != nil {
 			return *v
