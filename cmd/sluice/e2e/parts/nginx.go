@@ -18,7 +18,7 @@ type Nginx struct {
 }
 
 // NginxHTTP is an HTTP backend that answers every request with its name, a space and the client address it saw.
-// With proxyProtocol it demands a PROXY header and believes its address.
+// After 40 of them on a connection it says so and closes, so that connections end by themselves. With proxyProtocol it demands a PROXY header and believes its address.
 func NginxHTTP(t testing.TB, name string, proxyProtocol bool) *Nginx {
 	t.Helper()
 	listen, seen := "", "$remote_addr"
@@ -27,7 +27,7 @@ func NginxHTTP(t testing.TB, name string, proxyProtocol bool) *Nginx {
 	}
 	addr := FreeAddr(t)
 	return startNginx(t, addr, fmt.Sprintf(`http {
-  access_log off; default_type text/plain; %s
+  access_log off; default_type text/plain; keepalive_requests 40; %s
   server {
     listen %s%s backlog=1024;
     set_real_ip_from 127.0.0.0/8; real_ip_header proxy_protocol;

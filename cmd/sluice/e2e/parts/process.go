@@ -168,6 +168,7 @@ func Command(t testing.TB, name string, args ...string) Result {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "GORACE=exitcode=66 atexit_sleep_ms=0") // else a race-checked one sleeps for a second at its end
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	p := startProcess(t, filepath.Base(name), cmd)
 	code := p.Exit(2 * Patience)

@@ -50,6 +50,7 @@ type Sluice struct {
 	// File is the configuration it was started with.
 	File string
 
+	binary  string
 	logPipe *os.File // our end
 	logDone chan struct{}
 	stopped bool // the test has ended it and judged its exit status
@@ -61,7 +62,7 @@ type Sluice struct {
 // race or a panic fails the test in any case.
 func RunSluice(t testing.TB, c Config) *Sluice {
 	t.Helper()
-	s := &Sluice{Log: newLog(), logDone: make(chan struct{})}
+	s := &Sluice{Log: newLog(), binary: c.Binary, logDone: make(chan struct{})}
 	args := c.Args
 	if args == nil {
 		s.File = writeFile(t, TempDir(t), "sluice.yaml", complete(c.YAML))
