@@ -63,6 +63,9 @@ type App struct {
 	draining atomic.Bool
 	serving  sync.WaitGroup // listeners, and what outlasts a change
 	stop     chan struct{}  // closed when the App ends
+	parting  sync.WaitGroup // removed services that drain
+	life     context.Context
+	die      context.CancelFunc // the end of life: what still drains is reset
 }
 
 // New makes an App that does nothing yet but hold its relay engine: it is to be
@@ -91,6 +94,7 @@ func New(file config.File, o Options) (*App, error) {
 		changing: make(chan struct{}, 1), ending: make(chan struct{}),
 		history: history.New(history.Config{Dir: file.StateDir, Log: o.Log}),
 	}
+	a.life, a.die = context.WithCancel(context.Background())
 	a.revision.Store(1)
 	a.metrics = metrics.New(metrics.Config{Services: a.Services, Status: a.Status, Log: o.Log})
 	if err := a.assemble(); err != nil {
@@ -200,8 +204,11 @@ func (a *App) Drain(ctx context.Context, progress func(sessions int64)) (forced 
 			forced += n
 		})
 	}
+	defer context.AfterFunc(ctx, a.die)()
+	services.Go(a.parting.Wait)
 	close(a.stop)
 	a.report(&services, progress)
+	a.die()
 	a.serving.Wait()
 	a.engine.Close()
 	for _, s := range a.services {
@@ -235,7 +242,9 @@ func (a *App) report(services *sync.WaitGroup, progress func(int64)) {
 }
 
 func (a *App) sessions() (n int64) {
-	for _, s := range a.current() {
+	a.state.RLock()
+	defer a.state.RUnlock()
+	for _, s := range slices.Concat(a.services, a.leaving) {
 		n += s.l4.Stats().Active
 	}
 	return n
@@ -316,6 +325,7 @@ func listenAddress(a net.Addr) string {
 func (a *App) serve(s *service, l *listening) {
 	a.log.Info("listening", "service", s.name, "address", listenAddress(l.ln.Addr()))
 	a.serving.Go(func() {
+		defer close(l.served)
 		err := s.l4.Serve(l.ln)
 		if !errors.Is(err, l4.ErrServiceClosed) && !l.closed.Load() {
 			a.log.Error("listener lost", "service", s.name, "address", listenAddress(l.ln.Addr()), "error", err)

@@ -16,12 +16,24 @@ const passedPrefix = "fd:"
 type listening struct {
 	address string // as the file has it
 	ln      net.Listener
-	closed  atomic.Bool // by us
+	closed  atomic.Bool   // by us
+	served  chan struct{} // closed when nobody serves it any more
+}
+
+func newListening(address string, ln net.Listener) *listening {
+	return &listening{address: address, ln: ln, served: make(chan struct{})}
 }
 
 func (l *listening) close() {
 	l.closed.Store(true)
 	l.ln.Close()
+}
+
+// release closes a listener that is served, and returns when its address is free: until then
+// those who accept from it have the socket too.
+func (l *listening) release() {
+	l.close()
+	<-l.served
 }
 
 // bind opens a service's listeners.
@@ -32,7 +44,7 @@ func (a *App) bind(ctx context.Context, s *service) error {
 			return fmt.Errorf("service %q: listen %s: %w", s.name, address, err)
 		}
 		for _, ln := range all {
-			s.listening = append(s.listening, &listening{address: address, ln: ln})
+			s.listening = append(s.listening, newListening(address, ln))
 		}
 	}
 	return nil

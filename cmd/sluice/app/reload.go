@@ -45,7 +45,10 @@ func asConfigFault(err error) error {
 	f := api.Fault{Code: api.CodeConfig, Message: err.Error()}
 	if errors.As(err, &faults) {
 		f.Faults = strings.Split(strings.TrimSpace(err.Error()), "\n")
-		f.Message = fmt.Sprintf("the file is wrong in %d places; nothing has changed", len(f.Faults))
+		f.Message = "the file is wrong in one place; nothing has changed"
+		if n := len(f.Faults); n > 1 {
+			f.Message = fmt.Sprintf("the file is wrong in %d places; nothing has changed", n)
+		}
 	}
 	return &api.ControlError{Fault: f}
 }
@@ -187,7 +190,7 @@ func (r *reload) openListeners() error {
 	for _, s := range r.services {
 		for _, l := range s.listening {
 			if c := serviceOf(r.file, s.name); c == nil || !slices.Contains(c.Listen, l.address) {
-				given[l.address] = l
+				given[l.address], given[listenAddress(l.ln.Addr())] = l, l // port 0 may be spelled out now
 			}
 		}
 	}
@@ -231,7 +234,7 @@ func (r *reload) openOne(e *edit, address string, from *listening) error {
 		return refusal(api.CodeConfig, "service %q: listen %s: %s", e.cfg.Name, address, plain(err))
 	}
 	for _, ln := range all {
-		e.opened = append(e.opened, &listening{address: address, ln: ln})
+		e.opened = append(e.opened, newListening(address, ln))
 	}
 	return nil
 }
@@ -261,24 +264,27 @@ func (r *reload) closing() (all []*listening) {
 // openLate closes what stands in the way of listeners and opens them. Clients are refused in
 // between. If that fails, what was closed is opened again.
 func (r *reload) openLate() error {
+	var shut, opened []*listening
 	for i, l := range r.late {
 		_, port, _ := net.SplitHostPort(l.address)
-		var shut []*listening
 		for _, c := range r.closing() {
 			if _, p, err := net.SplitHostPort(c.ln.Addr().String()); err == nil && p == port && !c.closed.Load() {
-				c.close()
+				c.release()
 				shut = append(shut, c)
 			}
 		}
 		all, err := r.open(context.Background(), l.address, nil)
-		if err == nil {
-			for _, ln := range all {
-				l.e.opened = append(l.e.opened, &listening{address: l.address, ln: ln})
+		if err != nil {
+			for _, o := range opened { // they may be in the way of what comes back
+				o.close()
 			}
-			continue
+			r.reopen(shut)
+			return refusal(api.CodeConfig, "service %q: listen %s: %s (%d of %d opened)", l.e.cfg.Name, l.address, plain(err), i, len(r.late))
 		}
-		r.reopen(shut)
-		return refusal(api.CodeConfig, "service %q: listen %s: %s (%d of %d opened)", l.e.cfg.Name, l.address, plain(err), i, len(r.late))
+		for _, ln := range all {
+			o := newListening(l.address, ln)
+			l.e.opened, opened = append(l.e.opened, o), append(opened, o)
+		}
 	}
 	return nil
 }
@@ -295,7 +301,7 @@ func (r *reload) reopen(shut []*listening) {
 				r.log.Error("listener lost", "service", s.name, "address", listenAddress(l.ln.Addr()), "error", err)
 				continue
 			}
-			again := &listening{address: l.address, ln: ln}
+			again := newListening(l.address, ln)
 			r.write(func() { s.listening = slices.Replace(slices.Clone(s.listening), i, i+1, again) })
 			r.serve(s, again)
 		}
@@ -469,36 +475,4 @@ func (r *reload) relisten(e edit) {
 	for _, l := range shut {
 		l.close()
 	}
-}
-
-// part ends a service that is not in the file any more: its sessions have its drain_timeout.
-func (r *reload) part(s *service) {
-	s.unbind()
-	a := r.App
-	a.log.Info("draining", "service", s.name, "sessions", s.l4.Stats().Active, "timeout", s.cfg.DrainTimeout.String())
-	a.serving.Go(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		if s.cfg.DrainTimeout > 0 {
-			ctx, cancel = context.WithTimeout(ctx, s.cfg.DrainTimeout)
-			defer cancel()
-		}
-		defer context.AfterFunc(a.stopped(), cancel)()
-		forced := s.l4.Shutdown(ctx)
-		s.monitor.Close()
-		for _, m := range s.members {
-			a.metrics.Forget(s.name, m.cfg.Name)
-		}
-		a.write(func() {
-			a.leaving = slices.DeleteFunc(slices.Clone(a.leaving), func(o *service) bool { return o == s })
-		})
-		a.log.Info("drained", "service", s.name, "forced", forced)
-	})
-}
-
-// stopped returns a context that ends with the App's last drain.
-func (a *App) stopped() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	a.serving.Go(func() { <-a.stop; cancel() })
-	return ctx
 }
