@@ -236,3 +236,13 @@ func containsAll(text string, words []string) bool {
 	}
 	return true
 }
+
+// Threads is how many threads a process has.
+func Threads(t testing.TB, pid int) int {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
