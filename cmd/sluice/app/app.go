@@ -242,9 +242,7 @@ func (a *App) report(services *sync.WaitGroup, progress func(int64)) {
 }
 
 func (a *App) sessions() (n int64) {
-	a.state.RLock()
-	defer a.state.RUnlock()
-	for _, s := range slices.Concat(a.services, a.leaving) {
+	for _, s := range a.withSessions() {
 		n += s.l4.Stats().Active
 	}
 	return n

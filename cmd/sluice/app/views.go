@@ -46,6 +46,13 @@ func (a *App) serviceView(name string) (api.Service, error) {
 			return a.view(s), nil
 		}
 	}
+	for _, s := range a.leaving {
+		if s.name == name {
+			v := a.view(s)
+			v.Leaving = true
+			return v, nil
+		}
+	}
 	return api.Service{}, noService(name, a.services)
 }
 
@@ -182,7 +189,7 @@ func sessionOrder(by string) (func(a, b api.Session) int, error) {
 
 // selection returns what a filter selects, and of which services.
 func (a *App) selection(f api.Filter) (func(l4.SessionInfo) bool, []*service, error) {
-	services := a.current()
+	services := a.withSessions()
 	name, number, err := sessionID(f.ID)
 	switch {
 	case err != nil:
@@ -195,16 +202,15 @@ func (a *App) selection(f api.Filter) (func(l4.SessionInfo) bool, []*service, er
 		name = f.Service
 	}
 	if name != "" {
-		s := a.find(name)
-		if s == nil {
-			return nil, nil, noService(name, services)
+		all := services
+		services = slices.DeleteFunc(slices.Clone(all), func(s *service) bool { return s.name != name })
+		if len(services) == 0 {
+			return nil, nil, noService(name, all)
 		}
-		if f.Backend != "" {
-			if _, _, err := a.lookup(name, f.Backend); err != nil {
-				return nil, nil, err
-			}
+		if f.Backend != "" && !slices.ContainsFunc(services, func(s *service) bool { return s.has(f.Backend) }) {
+			_, _, err := a.lookup(name, f.Backend)
+			return nil, nil, err
 		}
-		services = []*service{s}
 	}
 	client, err := clientPrefix(f.Client)
 	if err != nil {
@@ -215,6 +221,18 @@ func (a *App) selection(f api.Filter) (func(l4.SessionInfo) bool, []*service, er
 		return (number == 0 || i.ID == number) && (f.Backend == "" || i.Backend == f.Backend) &&
 			(!client.IsValid() || client.Contains(i.Client.Addr().WithZone(""))) && !i.Start.After(oldest)
 	}, services, nil
+}
+
+// withSessions returns the services in force and those that were removed and still have sessions.
+func (a *App) withSessions() []*service {
+	a.state.RLock()
+	defer a.state.RUnlock()
+	return slices.Concat(a.services, a.leaving)
+}
+
+// has tells whether there is a backend of that name, or one that leaves.
+func (s *service) has(backend string) bool {
+	return slices.ContainsFunc(s.l4.Backends(), func(b l4.BackendStats) bool { return b.Name == backend })
 }
 
 // sessionID takes SERVICE/NUMBER apart.
