@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -160,13 +161,43 @@ func bound(t testing.TB, do func(fd int) error) string {
 func Blackhole(t testing.TB) string {
 	t.Helper()
 	addr := bound(t, func(fd int) error { return syscall.Listen(fd, 0) })
+	fill(t, addr)
+	return addr
+}
+
+// LateAccept returns an address whose connection attempts get no answer, as at a Blackhole, until accept is called:
+// then it serves them with handle.
+func LateAccept(t testing.TB, handle func(net.Conn)) (addr string, accept func()) {
+	t.Helper()
+	var ln net.Listener
+	addr = bound(t, func(fd int) error {
+		if err := syscall.Listen(fd, 0); err != nil {
+			return err
+		}
+		again, err := syscall.Dup(fd) // bound closes the first
+		if err != nil {
+			return err
+		}
+		file := os.NewFile(uintptr(again), "listener")
+		defer file.Close()
+		ln, err = net.FileListener(file)
+		return err
+	})
+	fill(t, addr)
+	b := &Backend{Addr: addr, handle: handle, conns: map[net.Conn]bool{}, ln: ln}
+	t.Cleanup(b.Close)
+	return addr, func() { b.start(ln) }
+}
+
+// fill takes all places in the queue of a listener.
+func fill(t testing.TB, addr string) {
+	t.Helper()
 	for range 8 {
 		c, err := net.DialTimeout("tcp", addr, 300*time.Millisecond)
 		if err != nil {
-			return addr
+			return
 		}
 		t.Cleanup(func() { _ = c.Close() })
 	}
 	t.Fatal("a full accept queue still answers: tcp_abort_on_overflow must be 0")
-	return ""
 }
