@@ -47,7 +47,10 @@ func (a *Admin) Do(method, path, body string, headers ...string) (status int, an
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
+		name, value, ok := strings.Cut(h, ": ")
+		if !ok {
+			continue
+		}
 		if name == "Host" {
 			req.Host = value
 		}
