@@ -53,7 +53,7 @@ func (a *App) remember(t l4.Transition) {
 		Sessions: t.Sessions, Usable: t.Usable, Total: t.Total,
 	})
 	a.events.add(Event{
-		Time: t.Time, Kind: "transition", Service: t.Service, Backend: t.Backend, Text: t.Reason, Who: t.Who,
+		Time: t.Time, Kind: "transition", Service: t.Service, Backend: t.Backend, Text: t.To + ": " + t.Reason, Who: t.Who,
 		From: t.From, To: t.To, Source: t.Source,
 	})
 }

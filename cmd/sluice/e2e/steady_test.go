@@ -136,3 +136,13 @@ func (k *keepAlive) close() error {
 	k.conn = nil
 	return err
 }
+
+// dialGreeted is a session with a Greet backend that has greeted.
+func dialGreeted(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c := parts.Dial(t, addr)
+	if _, err := parts.Name(c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,6 +42,8 @@ type Config struct {
 	Wrap []string
 	// Env is added to the environment.
 	Env []string
+	// Files are descriptors that it gets, from 3 on.
+	Files []*os.File
 }
 
 // Sluice is a running sluice.
@@ -74,6 +77,7 @@ func RunSluice(t testing.TB, c Config) *Sluice {
 	line := append(append(append([]string(nil), c.Wrap...), c.Binary), args...)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(append(os.Environ(), "GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=0"), c.Env...)
+	cmd.ExtraFiles = c.Files
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -148,8 +152,16 @@ func (s *Sluice) finish(t testing.TB) {
 // returns with the next record that is read.
 func (s *Sluice) HoldLog(t testing.TB) {
 	t.Helper()
+	s.PauseLog(t)
+}
+
+// PauseLog is HoldLog until resume is called, or the test ends.
+func (s *Sluice) PauseLog(t testing.TB) (resume func()) {
+	t.Helper()
 	s.Log.gate.Lock()
-	t.Cleanup(s.Log.gate.Unlock)
+	resume = sync.OnceFunc(s.Log.gate.Unlock)
+	t.Cleanup(resume)
+	return resume
 }
 
 // Addr waits until the service listens and returns its actual address.
