@@ -254,7 +254,7 @@ func (sess *Session) hold(e relay.End) relay.End {
 	end := sess.wait(w, e)
 	sess.setWaits(false)
 	t.held.total += s.now() - now
-	t.tried = nil
+	t.tried, t.withdrawn = nil, nil
 	return end
 }
 
