@@ -35,16 +35,28 @@ func (p *Pool) left() []*Backend {
 }
 
 // EndRemoved resets the sessions that a removed backend still has after the given time, unless
-// it is back in the pool by then; 0 is never, and a negative one at once. It returns at once.
+// it is back in the pool by then, or has been; 0 is never, and a negative one at once. It
+// returns at once.
 func (s *Service) EndRemoved(b *Backend, within time.Duration) {
+	gone := s.pool.removal(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if within != 0 && !s.closing {
-		s.closings.Go(func() { s.endRemoved(b, within) })
+	if within != 0 && gone != 0 && !s.closing {
+		s.closings.Go(func() { s.endRemoved(b, gone, within) })
 	}
 }
 
-func (s *Service) endRemoved(b *Backend, within time.Duration) {
+// removal tells the removals of b from each other; 0 = it is in the pool.
+func (p *Pool) removal(b *Backend) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !b.removed {
+		return 0
+	}
+	return b.removals
+}
+
+func (s *Service) endRemoved(b *Backend, gone uint64, within time.Duration) {
 	if within > 0 {
 		select {
 		case <-time.After(within):
@@ -52,10 +64,7 @@ func (s *Service) endRemoved(b *Backend, within time.Duration) {
 			return
 		}
 	}
-	s.pool.mu.Lock()
-	still := b.removed
-	s.pool.mu.Unlock()
-	if !still {
+	if s.pool.removal(b) != gone {
 		return
 	}
 	if n := s.end(relay.End{Who: relay.Operator, Why: relay.Drain}, func(i SessionInfo) bool { return i.at == b }); n > 0 {

@@ -71,6 +71,7 @@ type Backend struct {
 	health      Health
 	admin       Admin
 	removed     bool
+	removals    uint64 // times that it was
 	ejected     bool
 	outvoted    bool      // in a pool with one writer: it is another, or none
 	conflicting bool      // outvoted, though it is up

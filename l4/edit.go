@@ -11,7 +11,7 @@ import (
 // Edit is a change of a pool's members.
 type Edit struct {
 	Add    []BackendConfig            // unknown in health
-	Remove []*Backend                 // those that are not in the pool are passed over
+	Remove []*Backend                 // of these and of the next, those that are not in the pool are passed over
 	Update map[*Backend]BackendConfig // weight, priority and connection limit; name and address stay
 	Order  []string                   // the names of all that are in the pool afterwards; nil = new ones come last
 }
@@ -38,12 +38,16 @@ func (p *Pool) Edit(e Edit, c Cause) ([]*Backend, error) {
 		for _, b := range e.Remove {
 			p.expel(b, c)
 		}
-		for b, u := range e.Update {
-			b.update(u)
+		for i, m := range next {
+			if m.backend == nil {
+				next[i].backend = p.admit(m.cfg)
+			} else {
+				m.backend.update(m.cfg)
+			}
 		}
-		for i := range next {
-			if next[i].backend == nil {
-				next[i].backend = p.admit(next[i].cfg)
+		for _, b := range e.Remove {
+			if b.removed { // and not back: that one was there all the time
+				b.barred.Store(true)
 			}
 		}
 		for _, a := range e.Add {
@@ -140,7 +144,7 @@ func (p *Pool) expel(b *Backend, c Cause) {
 	}
 	p.leaving = append(p.leaving, b)
 	b.removed = true
-	b.barred.Store(true)
+	b.removals++
 	b.ordered = note{c.Reason, time.Now()}
 }
 
