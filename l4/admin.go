@@ -13,7 +13,8 @@ import (
 const sourceAdmin = "admin"
 
 // SetAdmin records what people want of b, and tells whether that is a change. Its sessions
-// go on in each state. Out of Maint its health is unknown, and it is not ejected: nobody
+// go on in each state; but in a pool with one writer, see Config.OnDown for when another one
+// has the place. Out of Maint its health is unknown, and it is not ejected: nobody
 // has looked at it.
 func (p *Pool) SetAdmin(b *Backend, a Admin, c Cause) bool {
 	return p.change(b, c, func() (*note, bool) {
