@@ -111,6 +111,7 @@ func TestADrainThatIsTakenBackCostsNobodyAnything(t *testing.T) {
 	r.Pool().SetAdmin(r.backends[0], Ready, byAdmin)
 	for _, c := range conns {
 		expectEcho(t, c, "x")
+		c.Close()
 	}
 }
 

@@ -50,13 +50,13 @@ func (p *Pool) Edit(e Edit, c Cause) ([]*Backend, error) {
 				b.barred.Store(true)
 			}
 		}
-		for _, a := range e.Add {
-			i := slices.IndexFunc(next, func(m member) bool { return m.cfg.Name == a.named().Name })
-			added = append(added, next[i].backend)
-		}
 		p.backends = make([]*Backend, len(next))
+		named := make(map[string]*Backend, len(next))
 		for i, m := range next {
-			p.backends[i] = m.backend
+			p.backends[i], named[m.cfg.Name] = m.backend, m.backend
+		}
+		for _, a := range e.Add {
+			added = append(added, named[a.named().Name])
 		}
 		return nil, true
 	})
