@@ -21,6 +21,7 @@ func TestDialsUnderWayGoElsewhereWhenTheirBackendIsTakenOut(t *testing.T) {
 		"removed": func(r *rig, b *Backend) {
 			r.edit(Edit{Remove: []*Backend{b}})
 			r.EndRemoved(b, -1)
+			r.closings.Wait()
 		},
 	} {
 		for _, cfg := range []Config{{}, {Connect: ConnectConfig{Replay: 100}}, {Proxy: ProxyConfig{Send: 2}}} {
