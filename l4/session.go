@@ -88,11 +88,12 @@ func (sess *Session) failedWith(b *Backend, what string, began time.Duration) {
 }
 
 // begin makes the record of an accepted connection, for which descriptors have been
-// reserved. It returns false when the service is closing.
+// reserved. It returns false when the service has closed its listeners; before, a client that
+// was accepted is one that nobody else will serve.
 func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
+	if s.shut {
 		return nil, false
 	}
 	sess := s.spare.take()
