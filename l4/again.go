@@ -22,13 +22,19 @@ func Again(ln net.Listener) (net.Listener, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	select {
+	case <-l.closed: // an engine may have its part still
+		return nil, fmt.Errorf("l4: %w", net.ErrClosed)
+	default:
+	}
 	file, err := l.duplicate()
 	if err != nil {
 		return nil, err
 	}
-	next := &listener{socket: &shared{file: file, addr: l.Addr()}, closed: make(chan struct{}), path: l.path, file: l.file}
-	l.path = "" // the file lives on
-	return next, nil
+	if l.file != nil {
+		l.file.holders.Add(1)
+	}
+	return &listener{socket: &shared{file: file, addr: l.Addr()}, closed: make(chan struct{}), file: l.file}, nil
 }
 
 // duplicate returns a duplicate of the descriptor; with mu held.

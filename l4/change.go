@@ -113,6 +113,7 @@ func (p *Pool) because(b *Backend, c Cause) Cause {
 
 // consequence returns why the change of another backend, for c, changed b.
 func (p *Pool) consequence(b *Backend, was string, c Cause, at time.Time) Cause {
+	reason := c.Reason
 	c = Cause{Source: c.Source, Who: c.Who}
 	switch {
 	case was == statusEjected:
@@ -121,6 +122,8 @@ func (p *Pool) consequence(b *Backend, was string, c Cause, at time.Time) Cause 
 		return c
 	case b.conflicting:
 		c.Reason = p.reasonConflict()
+	case p.conflict == "":
+		c.Reason = reason
 	default:
 		c.Reason = "is the only one that claims to be the writer now"
 		if p.conflict == ConflictFirst || p.conflict == ConflictKeep {
@@ -144,14 +147,15 @@ func (p *Pool) liftEjections() {
 }
 
 // bar keeps sessions that are being connected from backends that may have none: those that
-// people have taken out, and in a strict pool those that probes have. It tells of the
-// latter.
+// people have taken out, and in a strict pool those that probes have. It tells of those of
+// the latter that are known to be down, or not to be the writer: one that people look after,
+// or that has yet to be heard, may be it still while no other is.
 func (p *Pool) bar(withdrawn func(*Backend)) {
 	for _, b := range p.backends {
-		out := p.strict && (b.health == Down || b.outvoted)
-		b.barred.Store(out || b.admin != Ready)
+		b.barred.Store(b.admin != Ready || p.strict && (b.health == Down || b.outvoted))
 		// Who is full, say, keeps its sessions; but no two writers have any.
-		fallen := out && !(b.health == Down && b.unsure && p.holder == nil)
+		down := b.health == Down && !(b.unsure && p.holder == nil)
+		fallen := p.strict && (down || b.conflicting || b.outvoted && p.holder != nil)
 		if b.fallen.Swap(fallen) != fallen && fallen && withdrawn != nil && !p.closed {
 			withdrawn(b)
 		}

@@ -144,6 +144,7 @@ func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
 		}
 		return nil, relay.End{Who: relay.Sluice, Why: why}
 	}
+	sess.retries(b)
 	sess.attempts++
 	if sess.attempts > 1 {
 		b.retries.Add(1)
@@ -154,21 +155,20 @@ func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
 
 // chooseFor is choose without the accounts.
 func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.Why) {
-	tried := sess.failed()
 	limit := sess.cfg.Connect.Attempts
 	switch {
 	case s.paused() && len(dialled) == 0:
 		return nil, relay.Paused
-	case limit > 0 && len(tried)+len(dialled) >= limit:
+	case limit > 0 && len(sess.failed())+len(dialled) >= limit:
 		return nil, relay.ConnectFailed // others may be usable still: this is no outage
 	case !sess.turns():
 		return nil, relay.BackendsFull
 	}
-	heard := sess.heardBy()
+	tried, heard := sess.failed(), sess.heardBy()
 	if len(dialled)+len(heard) > 0 {
 		tried = slices.Concat(tried, dialled, heard)
 	}
-	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), tried)
+	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), tried, sess.excused()...)
 	if b != nil || why == relay.BackendsFull || len(sess.failed())+len(heard) == 0 {
 		return b, why
 	}
@@ -176,6 +176,25 @@ func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.
 		s.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble().last)
 	}
 	return nil, relay.ConnectFailed
+}
+
+// excused returns the backends that failed by no fault of theirs: they were taken out of use
+// while they were dialled.
+func (sess *Session) excused() []*Backend {
+	if sess.troubles == nil {
+		return nil
+	}
+	return sess.withdrawn
+}
+
+// retries notes that b is dialled once more, if it was excused.
+func (sess *Session) retries(b *Backend) {
+	t := sess.troubles
+	if t == nil || len(t.withdrawn) == 0 {
+		return
+	}
+	is := func(o *Backend) bool { return o == b }
+	t.tried, t.withdrawn = slices.DeleteFunc(t.tried, is), slices.DeleteFunc(t.withdrawn, is)
 }
 
 // refused counts a client that no backend was found for.
@@ -219,6 +238,9 @@ func (sess *Session) lost(b *Backend, began time.Duration, err error, gone bool)
 	s.giveSlotBack(b)
 	b.blame(fault)
 	sess.failedWith(b, fault.text, began)
+	if fault.kind == dialWithdrawn {
+		sess.withdrawn = append(sess.withdrawn, b)
+	}
 	return sess.giveUp(fault, gone)
 }
 

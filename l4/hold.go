@@ -275,7 +275,7 @@ func (sess *Session) hold(e relay.End) relay.End {
 	if e.Why == relay.Paused {
 		t.held.paused += s.now() - now
 	}
-	t.tried = nil
+	t.tried, t.withdrawn = nil, nil
 	return end
 }
 
