@@ -34,9 +34,15 @@ func NewMonitor(cfg Config) (*Monitor, error) {
 // verdicts go. With p nil there is no active check, and its state stays Unknown. The
 // caller ends it with [Member.Stop], or all of them with Close. After Close the member
 // comes stopped: it never calls g.
-func (m *Monitor) Add(p Prober, g Gate) *Member {
+func (m *Monitor) Add(p Prober, g Gate) *Member { return m.Resume(p, g, Unknown) }
+
+// Resume is Add for a backend whose state is known already, from a monitor with other
+// settings: it takes as many results against that state as for one that has been watched
+// all the time, where Add has the first result decide.
+func (m *Monitor) Resume(p Prober, g Gate, s State) *Member {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &Member{mon: m, prober: p, gate: g, cancel: cancel, done: make(chan struct{})}
+	b.streak.state = s
 
 	m.mu.Lock()
 	defer m.mu.Unlock()

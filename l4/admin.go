@@ -29,6 +29,20 @@ func (p *Pool) SetAdmin(b *Backend, a Admin, c Cause) bool {
 	}).changed
 }
 
+// Admin returns what people want of b.
+func (p *Pool) Admin(b *Backend) Admin {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return b.admin
+}
+
+// Health returns what b's probes say.
+func (p *Pool) Health(b *Backend) Health {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return b.health
+}
+
 // left forgets removed backends whose sessions have ended.
 func (p *Pool) left() []*Backend {
 	p.leaving = slices.DeleteFunc(p.leaving, func(b *Backend) bool { return b.active.Load() == 0 })

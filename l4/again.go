@@ -65,9 +65,10 @@ func (l *listener) taken(by relay.Listening) {
 // gaveUp is for an engine that does not accept any more.
 func (l *listener) gaveUp() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.listening.Close()
+	listening := l.listening
 	l.listening = nil
+	l.mu.Unlock()
+	listening.Close() // without the mutex: it waits for loops, which may wait for who closes l
 }
 
 // shared is a listening socket that is open elsewhere too. It becomes a listener of package

@@ -70,6 +70,7 @@ type Backend struct {
 	// Guarded by the pool's mutex, as are the weight and the priority of cfg.
 	health      Health
 	admin       Admin
+	unsure      bool // its probes call it down, though it may well be working
 	removed     bool
 	removals    uint64 // times that it was
 	ejected     bool

@@ -112,8 +112,11 @@ func (sess *Session) connect() relay.End {
 		if e = sess.hold(e); e.Why != relay.Running {
 			return sess.refused(e)
 		}
-		if sess.trouble().held.scout {
-			sess.knock()
+		if t := sess.trouble(); t.held.scout && t.held.limited {
+			if sess.knock(); sess.patience(e.Why) <= 0 {
+				sess.passTurn()
+				return sess.refused(e)
+			}
 		}
 	}
 }
@@ -169,7 +172,7 @@ func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.
 	if b != nil || why == relay.BackendsFull || len(sess.failed())+len(heard) == 0 {
 		return b, why
 	}
-	if len(dialled) == 0 && len(sess.failed()) > 0 {
+	if len(dialled) == 0 && len(sess.failed()) > 0 && len(sess.heardOnce()) == 0 {
 		s.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble().last)
 	}
 	return nil, relay.ConnectFailed
@@ -209,11 +212,7 @@ var errWithdrawn = errors.New("taken out of use meanwhile")
 // that was withdrawn meanwhile.
 func (sess *Session) connected() error {
 	b := sess.backend
-	sess.takeOff()
-	sess.serving.Store(b)
-	if b.barred.Load() {
-		sess.serving.Store(nil)
-		sess.ground()
+	if !sess.serve(b) {
 		return errWithdrawn
 	}
 	b.hear().DialOK(sess.svc.at(sess.dialled))
@@ -236,10 +235,7 @@ func (sess *Session) lost(b *Backend, began time.Duration, err error, gone bool)
 	s := sess.svc
 	fault := sess.faultOf(err)
 	fault.began = s.at(began)
-	b.give()
-	if b.limit.Load() > 0 {
-		s.room.slot()
-	}
+	s.giveSlotBack(b)
 	b.blame(fault)
 	sess.failedWith(b, fault.text, began)
 	if fault.kind == dialWithdrawn {
@@ -253,6 +249,14 @@ func (s *Service) giveBack(b *Backend) {
 	b.give()
 	if b.limit.Load() > 0 {
 		s.room.signal()
+	}
+}
+
+// giveSlotBack ends what a dial that led to no session had reserved.
+func (s *Service) giveSlotBack(b *Backend) {
+	b.give()
+	if b.limit.Load() > 0 {
+		s.room.slot()
 	}
 }
 

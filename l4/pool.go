@@ -74,10 +74,21 @@ func newBackend(c BackendConfig) *Backend {
 	return b
 }
 
-// SetHealth records the verdict of b's probes.
+// SetHealth records the verdict of b's probes; or, for one that is down already, that the
+// reason is another.
 func (p *Pool) SetHealth(b *Backend, h Health, c Cause) {
 	p.change(b, c, func() (*note, bool) {
-		changed := b.health != h && b.admin != Maint && !b.removed
+		if b.admin == Maint || b.removed {
+			return nil, false
+		}
+		changed := b.health != h
+		if h == Down {
+			still := !changed && (b.probed.reason != c.Reason || b.unsure != c.Unsure)
+			b.unsure = c.Unsure
+			if still {
+				return &b.probed, true
+			}
+		}
 		if changed && (h == Down || b.health == Down) {
 			b.falls.Add(1)
 		}

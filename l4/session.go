@@ -120,6 +120,11 @@ func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 func (sess *Session) kill(e relay.End) bool {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
+	return sess.killNow(e)
+}
+
+// killNow is kill with mu held.
+func (sess *Session) killNow(e relay.End) bool {
 	first := sess.killed.Why == relay.Running
 	if first {
 		sess.killed = e

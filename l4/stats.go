@@ -11,6 +11,7 @@ import (
 type Stats struct {
 	Active int64            // sessions now
 	Held   int64            // of them those that wait for a backend
+	Paused time.Duration    // for how much longer the service is paused; 0 = it is not
 	Ended  map[string]int64 // clients by how they ended, those turned away included; relay.Why's names
 }
 
@@ -38,6 +39,9 @@ type BackendStats struct {
 // Stats returns the service's counters.
 func (s *Service) Stats() Stats {
 	st := Stats{Active: s.active.Load(), Held: int64(s.room.n.Load()), Ended: make(map[string]int64)}
+	if until := s.pausedUntil(); until != 0 {
+		st.Paused = max(until-s.now(), 1)
+	}
 	for _, why := range relay.Whys() {
 		if n := s.ended[why].Load(); n > 0 {
 			st.Ended[why.String()] = n
@@ -93,6 +97,16 @@ func (b *Backend) shown(sum [2]int64) [2]int64 {
 	}
 	return b.reported
 }
+
+// Count returns how many backends the pool has, and how many of them are usable.
+func (p *Pool) Count() (all, usable int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.backends), p.usable
+}
+
+// Sessions returns how many sessions b has, dials included.
+func (b *Backend) Sessions() int64 { return b.active.Load() }
 
 // relaying returns the backend of a session that the relay has, else nil.
 func (sess *Session) relaying() *Backend {

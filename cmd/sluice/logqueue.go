@@ -20,7 +20,8 @@ type logQueue struct {
 	w       io.Writer
 	report  func(dropped int64) // writes to w
 	records chan []byte
-	dropped atomic.Int64
+	dropped atomic.Int64 // since that was reported
+	total   atomic.Int64
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -38,9 +39,13 @@ func (q *logQueue) Write(record []byte) (int, error) {
 	case q.records <- bytes.Clone(record):
 	default:
 		q.dropped.Add(1)
+		q.total.Add(1)
 	}
 	return len(record), nil
 }
+
+// Dropped returns how many records there was no room for, in all.
+func (q *logQueue) Dropped() int64 { return q.total.Load() }
 
 func (q *logQueue) run() {
 	defer close(q.done)

@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/cmd/sluice/ctl"
 )
 
 // Exit statuses.
@@ -41,6 +46,10 @@ type usageError struct {
 // exitStatus reports err and returns the process's status for it.
 func exitStatus(err error, stderr io.Writer) int {
 	var usage usageError
+	if u := (ctl.UsageError{}); errors.As(err, &u) {
+		err = usageError{u.Err, u.Command}
+	}
+	exit := ctl.ExitError{Status: exitFailed}
 	switch {
 	case err == nil:
 		return exitDone
@@ -49,7 +58,8 @@ func exitStatus(err error, stderr io.Writer) int {
 		return exitUsage
 	}
 	fmt.Fprintln(stderr, err)
-	return exitFailed
+	errors.As(err, &exit) // else it stays
+	return exit.Status
 }
 
 func newRoot() *cobra.Command {
@@ -66,27 +76,51 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
-	root.AddCommand(newRunCommand(), newCheckCommand(), newDemoCommand(), newUnitCommand(), newContainerCommand(), newVersionCommand())
-	for _, name := range later {
-		root.AddCommand(newLaterCommand(name))
-	}
+	run := newRunCommand()
+	completeRun(run)
+	root.AddCommand(run, newCheckCommand(), newDemoCommand(), newUnitCommand(), newContainerCommand(), newVersionCommand())
+	root.AddCommand(ctl.Commands(controls())...)
 	return root
 }
 
-// later are the commands that talk to a running sluice.
-var later = []string{
-	"status", "drain", "ready", "maint", "weight", "add", "remove", "pause", "resume", "kill", "sessions", "events",
-	"reload", "explain", "pick", "plan",
+// completeRun tells a shell the values of flags that have few. It fails only for flags that
+// are not there.
+func completeRun(cmd *cobra.Command) {
+	for flag, values := range map[string][]string{
+		"balance":      config.Balances(),
+		"check":        {"tcp", "http", "redis", "postgres", "mysql", "none"},
+		"send-proxy":   {"none", "v1", "v2"},
+		"log-sessions": {"all", "errors", "off"},
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
 }
 
-// newLaterCommand refuses a command that is not there yet, and says so.
-func newLaterCommand(name string) *cobra.Command {
-	return &cobra.Command{
-		Use: name, Hidden: true, DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return usageError{error: fmt.Errorf("%s: not supported yet, it comes in a later release", name)}
-		},
+// controls is what the commands that talk to a running sluice may know of this process.
+func controls() ctl.Env {
+	return ctl.Env{
+		Getenv:    os.Getenv,
+		User:      ctl.User,
+		Terminal:  ctl.Terminal,
+		Interrupt: untilInterrupted,
+		AdminOf:   adminOf,
 	}
+}
+
+// untilInterrupted returns a context that the first signal ends; the second ends the process.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// adminOf reads where a file says that the admin server is.
+func adminOf(path string) (ctl.Admin, error) {
+	file, err := config.Load(path)
+	if err != nil || file.Admin == nil {
+		return ctl.Admin{}, err
+	}
+	return ctl.Admin{Listen: file.Admin.Listen, Token: file.Admin.Token}, nil
 }
 
 // noArgs refuses arguments; hint, if any, says what to write instead.

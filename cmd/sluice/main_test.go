@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/sluicelb/sluice/cmd/sluice/ctl"
 	"github.com/sluicelb/sluice/l4/leaktest"
 )
 
@@ -49,7 +52,14 @@ func TestExitStatusAndWhereTheReasonIsPrinted(t *testing.T) {
 		{"check without file", []string{"check"}, exitUsage, "", "no file given: use -c FILE"},
 		{"check with arguments", []string{"check", good}, exitUsage, "", "use -c FILE"},
 		{"version with arguments", []string{"version", "x"}, exitUsage, "", "takes no argument \"x\"\nrun 'sluice version --help'"},
-		{"a command for later", []string{"drain", "s/b", "--wait", "1s"}, exitUsage, "", "drain: not supported yet"},
+		{"control found by a file without admin", []string{"status", "-c", good}, exitFailed, "", good + " has no admin server: add \"admin: {listen: 127.0.0.1:9090}\""},
+		{"control found by no file", []string{"drain", "web/b1", "-c", good + ".not"}, exitFailed, "", "no such file"},
+		{"policies for a shell", []string{"__complete", "run", "--balance", ""}, exitDone, "round-robin\nleast-conn\n", "ShellCompDirectiveNoFileComp"},
+		{"control with an unknown flag", []string{"status", "--fly"}, exitUsage, "", "unknown flag: --fly\nrun 'sluice status --help'"},
+		{"completion", []string{"completion", "bash"}, exitDone, "sluice", ""},
+		{"nothing to control", []string{"drain", "s/b", "--admin", "unix:/nowhere/s"}, exitFailed, "", "no sluice listens on unix:/nowhere/s"},
+		{"control without an argument", []string{"drain"}, exitUsage, "", "SERVICE/BACKEND\nrun 'sluice drain --help'"},
+		{"control found by a bad file", []string{"status", "-c", bad}, exitFailed, "", bad + ":2:"},
 		{"the version as a flag", []string{"--version"}, exitDone, "sluice ", ""},
 		{"check of a good file", []string{"check", "-c", good}, exitDone, "name: web", ""},
 		{"check of a bad file", []string{"check", "-c", bad}, exitFailed, "", bad + ":2:"},
@@ -72,6 +82,22 @@ func TestExitStatusAndWhereTheReasonIsPrinted(t *testing.T) {
 				t.Errorf("sluice %q printed where it should not:\nstdout: %s\nstderr: %s", c.args, stdout, stderr)
 			}
 		})
+	}
+}
+
+func TestEveryFlagOfRunWithFewValuesIsCompleted(t *testing.T) {
+	for flag, value := range map[string]string{"balance": "maglev", "check": "postgres", "send-proxy": "v2", "log-sessions": "errors"} {
+		if status, stdout, _ := command(t, "__complete", "run", "--"+flag, ""); status != exitDone || !strings.Contains(stdout, value+"\n") {
+			t.Errorf("--%s: status %d, %q", flag, status, stdout)
+		}
+	}
+}
+
+func TestAnErrorMayHaveAnExitStatusOfItsOwn(t *testing.T) {
+	var errs bytes.Buffer
+	err := fmt.Errorf("web: %w", ctl.ExitError{Status: 7, Err: errors.New("5 sessions killed")})
+	if status := exitStatus(err, &errs); status != 7 || errs.String() != "web: 5 sessions killed\n" {
+		t.Errorf("status %d, %q", status, errs.String())
 	}
 }
 

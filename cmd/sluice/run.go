@@ -3,17 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicelb/sluice/cmd/sluice/api"
 	"github.com/sluicelb/sluice/cmd/sluice/app"
 	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/cmd/sluice/systemd"
 )
 
 var errNoFile = errors.New("no file given: use -c FILE")
@@ -37,7 +41,7 @@ func newRunCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runFile(cmd.Context(), file, app.Engine(engine), signals, cmd.ErrOrStderr())
+			return runFile(cmd.Context(), path, file, app.Engine(engine), signals, cmd.ErrOrStderr())
 		},
 	}
 	fileFlag(cmd, &path)
@@ -82,74 +86,142 @@ func spareThread() (restore func()) {
 	return func() { runtime.GOMAXPROCS(was) }
 }
 
-// runFile runs until a signal or the end of ctx.
-func runFile(ctx context.Context, file config.File, engine app.Engine, signals <-chan os.Signal, stderr io.Writer) error {
+// process is one `sluice run`.
+type process struct {
+	app      *app.App
+	log      *slog.Logger
+	signals  <-chan os.Signal
+	notifier *systemd.Notifier
+}
+
+// runFile runs until a signal or the end of ctx. A reload reads the file at path; "" is none.
+func runFile(ctx context.Context, path string, file config.File, engine app.Engine, signals <-chan os.Signal, stderr io.Writer) error {
 	defer spareThread()()
-	direct := newLog(file.Log, stderr)
+	passed := systemd.Passed()
+	defer passed.Close()
+	level := &slog.LevelVar{}
+	direct := newLog(file.Log, level, stderr)
 	queue := newLogQueue(stderr, func(n int64) { direct.Warn("log records dropped", "records", n) })
 	defer queue.Close(lastWords)
-	log := newLog(file.Log, queue)
-	a, err := app.New(file, engine, log)
+	log := newLog(file.Log, level, queue)
+	a, err := app.New(file, app.Options{
+		Engine: engine, Log: log, Level: level, Path: path, Passed: passed, Version: version(), LogDropped: queue.Dropped,
+	})
 	if err != nil {
 		return err
 	}
 	log.Info("starting", "version", version(), "pid", os.Getpid(), "services", len(file.Services), "engine", string(engine.Resolved()))
+	page, err := a.ServeAdmin(ctx)
+	if err != nil {
+		a.Discard()
+		return err
+	}
+	defer page.Stop()
 	if err := a.Start(ctx); err != nil {
 		return err
 	}
-	waitToStop(ctx, signals, log)
-	stop(a, file.ShutdownTimeout, signals, log)
+	p := &process{app: a, log: log, signals: signals, notifier: systemd.NewNotifier(log)}
+	p.run(ctx)
 	return nil
 }
 
+// run serves until it is to stop.
+func (p *process) run(ctx context.Context) {
+	p.notifier.Ready()
+	watched, unwatch := context.WithCancel(context.Background())
+	var watchdog sync.WaitGroup
+	watchdog.Go(func() { p.notifier.Watchdog(watched, p.app.Turns) })
+	p.waitToStop(ctx)
+	p.notifier.Stopping()
+	p.stop()
+	unwatch()
+	watchdog.Wait()
+}
+
 // waitToStop returns when the process is to end, and answers other signals until then.
-func waitToStop(ctx context.Context, signals <-chan os.Signal, log *slog.Logger) {
+func (p *process) waitToStop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case s := <-signals:
-			if stops(s) {
+		case s := <-p.signals:
+			switch {
+			case stops(s):
 				return
+			case reloads(s):
+				p.reload()
+			default:
+				sayIgnored(s, p.log)
 			}
-			sayIgnored(s, log)
 		}
 	}
 }
 
-// stop drains within the given time, 0 being without bound, or until a second signal.
-func stop(a *app.App, within time.Duration, signals <-chan os.Signal, log *slog.Logger) {
+// reload reads the file again. What is wrong with it is in the log.
+func (p *process) reload() {
+	p.notifier.Reloading()
+	defer p.notifier.Ready()
+	if _, err := p.app.Reload(api.Mark{Who: "SIGHUP"}); err == nil {
+		p.notifier.Status("reloaded")
+	} else {
+		p.notifier.Status("reload refused: " + err.Error())
+	}
+}
+
+// stop has the outside know first, then drains within the time of the file, 0 being without
+// bound, or until a second signal.
+func (p *process) stop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if within > 0 {
-		ctx, cancel = context.WithTimeout(ctx, within)
-		defer cancel()
-	}
 	drained := make(chan int)
-	go func() { drained <- a.Drain(ctx) }()
+	go func() { drained <- p.drain(ctx) }()
 	began := time.Now()
 	for {
 		select {
-		case s := <-signals:
+		case s := <-p.signals:
 			if stops(s) {
-				log.Warn("drain cut short", "signal", signalName(s))
+				p.log.Warn("drain cut short", "signal", signalName(s))
 				cancel()
 			} else {
-				sayIgnored(s, log)
+				sayIgnored(s, p.log)
 			}
 		case forced := <-drained:
-			log.Info("stopped", "forced", forced, "drain", time.Since(began).Round(time.Millisecond).String())
+			p.log.Info("stopped", "forced", forced, "drain", time.Since(began).Round(time.Millisecond).String())
 			return
 		}
 	}
 }
 
+// drain ends the balancer; with ctx done, at once. It returns how many sessions were reset.
+func (p *process) drain(ctx context.Context) int {
+	delay, within := p.app.Shutdown()
+	if p.app.NotReady(); delay > 0 {
+		p.log.Info("not ready", "delay", delay.String())
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+	}
+	if within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, within)
+		defer cancel()
+	}
+	return p.app.Drain(ctx, func(sessions int64) {
+		p.notifier.Extend(extendBy)
+		p.notifier.Status(fmt.Sprintf("draining: %d sessions", sessions))
+	})
+}
+
+// extendBy is for how much longer the service manager is asked to wait each time.
+const extendBy = 30 * time.Second
+
 // newLog makes the process's log.
-func newLog(c config.Log, w io.Writer) *slog.Logger {
-	opt := &slog.HandlerOptions{}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err == nil { // validation lets only levels pass
-		opt.Level = level
+func newLog(c config.Log, level *slog.LevelVar, w io.Writer) *slog.Logger {
+	opt := &slog.HandlerOptions{Level: level}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(c.Level)); err == nil { // validation lets only levels pass
+		level.Set(l)
 	}
 	if c.Format == "text" {
 		return slog.New(slog.NewTextHandler(w, opt))

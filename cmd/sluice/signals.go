@@ -8,7 +8,7 @@ import (
 // The files signals_*.go say, for each system:
 //
 // handledSignals, which signals the process takes; ignored, which of them it does
-// nothing about and what it says instead; signalName, what it is called there;
+// nothing about and what it says instead; reloads, whether one asks for a reload; signalName, what it is called there;
 // ignoreBrokenPipes, that a reader of the log
 // that goes away must not take the balancer with it.
 

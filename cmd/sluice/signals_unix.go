@@ -13,14 +13,13 @@ func handledSignals() []os.Signal {
 }
 
 func ignored(s os.Signal) (msg, reason string) {
-	switch s {
-	case syscall.SIGHUP:
-		return "reload refused", "reloading is not supported yet: restart instead"
-	case syscall.SIGUSR2:
+	if s == syscall.SIGUSR2 {
 		return "signal ignored", "replacing the running binary is not supported yet"
 	}
 	return "", ""
 }
+
+func reloads(s os.Signal) bool { return s == syscall.SIGHUP }
 
 func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
 

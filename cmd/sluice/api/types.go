@@ -92,9 +92,14 @@ type Weight struct {
 	Weight *int `json:"weight"` // 0..256
 }
 
-// Pause is the body of POST /services/S/pause.
+// Pause is the body of POST /services/S/pause, and the answer.
 type Pause struct {
 	For Duration `json:"for"` // above 0, at most an hour
+}
+
+// Resumed is the answer to POST /services/S/resume.
+type Resumed struct {
+	Was bool `json:"was"` // it was paused
 }
 
 // Session is one element of GET /sessions.
@@ -328,6 +333,7 @@ const (
 	CodeForbidden    = "forbidden"    // 403: from a page of another origin, or a host that is not ours
 	CodeNotFound     = "not_found"    // 404: service, backend, session or path
 	CodeMethod       = "method"       // 405
+	CodeTimeout      = "timeout"      // 408: the body did not come in time
 	CodeConflict     = "conflict"     // 409: there is one already, or it is the last
 	CodeStale        = "stale"        // 412: changed by somebody else since
 	CodeTooLarge     = "too_large"    // 413

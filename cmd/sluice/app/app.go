@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/sluicelb/sluice/cmd/sluice/api"
 	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/cmd/sluice/metrics"
+	"github.com/sluicelb/sluice/cmd/sluice/systemd"
 	"github.com/sluicelb/sluice/health/history"
 	"github.com/sluicelb/sluice/l4"
 	"github.com/sluicelb/sluice/l4/relay"
@@ -18,30 +23,77 @@ import (
 // reportEvery is how often a drain says what is left.
 const reportEvery = 5 * time.Second
 
-// App is a balancer of one configuration.
+// Options are what an App has from its process. The zero value is usable.
+type Options struct {
+	Engine     Engine
+	Log        *slog.Logger                                       // nil discards
+	Level      *slog.LevelVar                                     // of Log; nil = it cannot be changed
+	Path       string                                             // of the file, for a reload; "" = there is none
+	Load       func(path string) (config.File, error)             // nil = config.Load
+	Parse      func(name string, src []byte) (config.File, error) // nil = config.Parse
+	Passed     *systemd.Sockets                                   // nil = none
+	Version    string
+	LogDropped func() int64 // records of the log that were dropped; nil = 0
+}
+
+// App is a balancer of one configuration, which a reload changes.
 type App struct {
-	file     config.File
-	log      *slog.Logger
-	engine   relay.Engine
-	history  *history.History
+	Options
+	log     *slog.Logger
+	engine  relay.Engine
+	budget  *l4.Descriptors
+	pipes   int
+	history *history.History
+	metrics *metrics.Metrics
+	born    time.Time
+	events  events
+	failed  failures
+
+	changing chan struct{} // filled by whoever changes the rest: one at a time
+	revision atomic.Uint64
+	state    sync.RWMutex // guards what follows, for those who only look; its writer holds changing too
+	file     config.File  // in force: the file's, and what operators have changed since
 	services []*service
-	serving  sync.WaitGroup
+	leaving  []*service // removed, with sessions still
+	reloads  reloads
+
+	notReady sync.Once
+	ending   chan struct{} // closed with draining set
+	ready    atomic.Bool   // every listener is bound and each first probe has ended
+	draining atomic.Bool
+	serving  sync.WaitGroup // listeners, and what outlasts a change
+	stop     chan struct{}  // closed when the App ends
 }
 
 // New makes an App that does nothing yet but hold its relay engine: it is to be
 // started. Errors come from values that file's own validation lets pass and a package
 // below does not, and from want of descriptors.
-func New(file config.File, engine Engine, log *slog.Logger) (*App, error) {
-	limits := limitsFor(file, descriptorLimit(), engine.descriptors())
-	if limits.tight {
-		log.Warn("descriptor limit is low", "limit", limits.descriptors.Limit(), "sessions", limits.descriptors.Sessions())
+func New(file config.File, o Options) (*App, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	driver, err := engine.make(limits.pipes)
+	if o.Load == nil {
+		o.Load = config.Load
+	}
+	if o.Parse == nil {
+		o.Parse = config.Parse
+	}
+	limits := limitsFor(file, descriptorLimit(), o.Engine.descriptors())
+	if limits.tight {
+		o.Log.Warn("descriptor limit is low", "limit", limits.descriptors.Limit(), "sessions", limits.descriptors.Sessions())
+	}
+	driver, err := o.Engine.make(limits.pipes)
 	if err != nil {
 		return nil, err
 	}
-	a := &App{file: file, log: log, engine: driver, history: history.New(history.Config{Dir: file.StateDir, Log: log})}
-	if err := a.assemble(limits.descriptors); err != nil {
+	a := &App{
+		Options: o, log: o.Log, engine: driver, budget: limits.descriptors, file: file, born: time.Now(), stop: make(chan struct{}),
+		changing: make(chan struct{}, 1), ending: make(chan struct{}),
+		history: history.New(history.Config{Dir: file.StateDir, Log: o.Log}),
+	}
+	a.revision.Store(1)
+	a.metrics = metrics.New(metrics.Config{Services: a.Services, Status: a.Status, Log: o.Log})
+	if err := a.assemble(); err != nil {
 		driver.Close()
 		a.history.Close()
 		return nil, err
@@ -50,9 +102,9 @@ func New(file config.File, engine Engine, log *slog.Logger) (*App, error) {
 }
 
 // assemble makes the services.
-func (a *App) assemble(d *l4.Descriptors) error {
+func (a *App) assemble() error {
 	for _, c := range a.file.Services {
-		s, err := a.newService(c, d)
+		s, err := a.newService(c)
 		if err != nil {
 			return err
 		}
@@ -65,7 +117,7 @@ func (a *App) assemble(d *l4.Descriptors) error {
 // the service and the address; the App is of no use then.
 func (a *App) Start(ctx context.Context) error {
 	for _, s := range a.services {
-		if err := s.bind(ctx); err != nil {
+		if err := a.bind(ctx, s); err != nil {
 			for _, s := range a.services {
 				s.unbind()
 			}
@@ -75,30 +127,68 @@ func (a *App) Start(ctx context.Context) error {
 		}
 	}
 	for _, s := range a.services {
-		if w := warning(s.cfg); w != "" {
-			a.log.Warn("check", "service", s.cfg.Name, "warning", w)
-		}
-		s.watch()
+		a.begin(s)
 	}
-	for _, s := range a.services {
-		for _, ln := range s.listeners {
-			a.log.Info("listening", "service", s.cfg.Name, "address", listenAddress(ln.Addr()))
-			a.serving.Go(func() { a.serve(s, ln) })
-		}
-	}
+	a.serving.Go(a.awaitReady)
 	return nil
 }
 
-func (a *App) serve(s *service, ln net.Listener) {
-	if err := s.l4.Serve(ln); !errors.Is(err, l4.ErrServiceClosed) {
-		a.log.Error("listener lost", "service", s.cfg.Name, "address", listenAddress(ln.Addr()), "error", err)
+// begin has a service probe and serve.
+func (a *App) begin(s *service) {
+	for _, w := range Warnings(s.cfg) {
+		a.log.Warn("check", "service", s.name, "warning", w)
+	}
+	s.watch()
+	for _, l := range s.listening {
+		a.serve(s, l)
 	}
 }
 
+// awaitReady notes when the first round of probes has ended.
+func (a *App) awaitReady() {
+	for _, s := range a.current() {
+		select {
+		case <-a.settled(s):
+		case <-a.stop:
+			return
+		}
+	}
+	a.ready.Store(true)
+	a.events.add(Event{Kind: "lifecycle", Text: "ready: every listener is bound, each first probe has ended"})
+}
+
+// settled returns a channel that is closed when each first probe of a service has ended.
+func (a *App) settled(s *service) <-chan struct{} {
+	a.state.RLock()
+	defer a.state.RUnlock()
+	return s.monitor.Settled()
+}
+
+// current returns the services in force.
+func (a *App) current() []*service {
+	a.state.RLock()
+	defer a.state.RUnlock()
+	return slices.Clone(a.services)
+}
+
+// NotReady has Ready say no from now on: the outside is to send no more clients.
+func (a *App) NotReady() {
+	a.notReady.Do(func() {
+		a.draining.Store(true)
+		close(a.ending)
+	})
+}
+
 // Drain stops accepting, waits for the sessions to end, resets those that are left
-// when ctx is done, and returns how many those were. It is to be called once after
-// Start.
-func (a *App) Drain(ctx context.Context) (forced int) {
+// when ctx is done, and returns how many those were. It is to be called after Start; a second
+// call does nothing. While it waits it calls progress, if there is one, from time to time.
+func (a *App) Drain(ctx context.Context, progress func(sessions int64)) (forced int) {
+	a.NotReady()
+	select {
+	case a.changing <- struct{}{}: // for good: nothing changes any more
+	case <-a.stop:
+		return 0 // that is under way, or over
+	}
 	a.log.Info("draining", "sessions", a.sessions(), "timeout", a.file.ShutdownTimeout.String())
 	var mu sync.Mutex
 	var services sync.WaitGroup
@@ -110,7 +200,8 @@ func (a *App) Drain(ctx context.Context) (forced int) {
 			forced += n
 		})
 	}
-	a.report(&services)
+	close(a.stop)
+	a.report(&services, progress)
 	a.serving.Wait()
 	a.engine.Close()
 	for _, s := range a.services {
@@ -121,7 +212,7 @@ func (a *App) Drain(ctx context.Context) (forced int) {
 }
 
 // report says from time to time what is left, until all services have drained.
-func (a *App) report(services *sync.WaitGroup) {
+func (a *App) report(services *sync.WaitGroup, progress func(int64)) {
 	drained := make(chan struct{})
 	go func() {
 		services.Wait()
@@ -134,23 +225,40 @@ func (a *App) report(services *sync.WaitGroup) {
 		case <-drained:
 			return
 		case <-tick.C:
-			a.log.Info("draining", "sessions", a.sessions())
+			n := a.sessions()
+			a.log.Info("draining", "sessions", n)
+			if progress != nil {
+				progress(n)
+			}
 		}
 	}
 }
 
 func (a *App) sessions() (n int64) {
-	for _, s := range a.services {
+	for _, s := range a.current() {
 		n += s.l4.Stats().Active
 	}
 	return n
 }
 
-// Service returns a service by name, nil if there is none.
-func (a *App) Service(name string) *l4.Service {
+// Service implements api.Control.
+func (a *App) Service(name string) (api.Service, error) { return a.serviceView(name) }
+
+// L4 returns a service's data path by name, nil if there is none.
+func (a *App) L4(name string) *l4.Service {
+	if s := a.find(name); s != nil {
+		return s.l4
+	}
+	return nil
+}
+
+// find returns a service in force by name, nil if there is none.
+func (a *App) find(name string) *service {
+	a.state.RLock()
+	defer a.state.RUnlock()
 	for _, s := range a.services {
-		if s.cfg.Name == name {
-			return s.l4
+		if s.name == name {
+			return s
 		}
 	}
 	return nil
@@ -158,15 +266,43 @@ func (a *App) Service(name string) *l4.Service {
 
 // Addresses returns where a service listens, ports filled in. Empty before Start.
 func (a *App) Addresses(name string) (all []string) {
-	for _, s := range a.services {
-		if s.cfg.Name == name {
-			for _, ln := range s.listeners {
-				all = append(all, listenAddress(ln.Addr()))
-			}
+	if s := a.find(name); s != nil {
+		a.state.RLock()
+		defer a.state.RUnlock()
+		for _, l := range s.listening {
+			all = append(all, listenAddress(l.ln.Addr()))
 		}
 	}
 	return all
 }
+
+// Discard gives up an App that was not started.
+func (a *App) Discard() {
+	a.NotReady()
+	for _, s := range a.services {
+		s.l4.Close()
+		s.monitor.Close()
+	}
+	a.engine.Close()
+	a.history.Close()
+}
+
+// Shutdown returns how long the App is to accept clients when it is not ready any more, and
+// how long its drain may take after that; 0 is without bound.
+func (a *App) Shutdown() (delay, within time.Duration) {
+	a.state.RLock()
+	defer a.state.RUnlock()
+	return a.file.ShutdownDelay, a.file.ShutdownTimeout
+}
+
+// Turns tells that the process does its work: it returns, and soon, unless something hangs.
+func (a *App) Turns() bool {
+	a.Status()
+	return true
+}
+
+// Metrics returns what Prometheus may read.
+func (a *App) Metrics() *metrics.Metrics { return a.metrics }
 
 // listenAddress is an address as the file would name it.
 func listenAddress(a net.Addr) string {
@@ -174,4 +310,15 @@ func listenAddress(a net.Addr) string {
 		return fmt.Sprintf("unix:%s", a)
 	}
 	return a.String()
+}
+
+// serve accepts clients for a service until the listener is closed.
+func (a *App) serve(s *service, l *listening) {
+	a.log.Info("listening", "service", s.name, "address", listenAddress(l.ln.Addr()))
+	a.serving.Go(func() {
+		err := s.l4.Serve(l.ln)
+		if !errors.Is(err, l4.ErrServiceClosed) && !l.closed.Load() {
+			a.log.Error("listener lost", "service", s.name, "address", listenAddress(l.ln.Addr()), "error", err)
+		}
+	})
 }

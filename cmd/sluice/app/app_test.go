@@ -30,7 +30,7 @@ func start(t *testing.T, yaml string) (*App, *lockedBuffer) {
 func startOn(t *testing.T, engine Engine, yaml string) (*App, *lockedBuffer) {
 	t.Helper()
 	log := &lockedBuffer{grown: make(chan struct{}, 1)}
-	a, err := New(parse(t, yaml), engine, slog.New(slog.NewTextHandler(log, nil)))
+	a, err := New(parse(t, yaml), Options{Engine: engine, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func startOn(t *testing.T, engine Engine, yaml string) (*App, *lockedBuffer) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		a.Drain(ctx)
+		a.Drain(ctx, nil)
 	})
 	return a, log
 }
@@ -104,7 +104,7 @@ services:
 	if n := len(a.Addresses("one")); n != 2 {
 		t.Errorf("service one listens on %d addresses", n)
 	}
-	if a.Service("three") != nil || len(a.Addresses("three")) != 0 {
+	if a.L4("three") != nil || len(a.Addresses("three")) != 0 {
 		t.Error("a service that is not there was found")
 	}
 }
@@ -124,7 +124,7 @@ func TestATakenPortStartsNothing(t *testing.T) {
 services:
   - {name: one, listen: '`+free.Addr().String()+`', backends: ['127.0.0.1:1']}
   - {name: two, listen: '`+taken.Addr().String()+`', backends: ['127.0.0.1:1']}
-`), Default, slog.New(slog.DiscardHandler))
+`), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ services:
 		}
 	}
 	log.waitFor(t, `msg="backend down" service=web backend=dead address=127.0.0.1:1 source=dial`)
-	if b := a.Service("web").Backends()[0]; !b.Ejected || b.DialFailures["refused"] != 1 {
+	if b := a.L4("web").Backends()[0]; !b.Ejected || b.DialFailures["refused"] != 1 {
 		t.Errorf("dead backend: %+v; want one refused dial and an ejection", b)
 	}
 }
@@ -192,7 +192,7 @@ func TestADrainWaitsForSessionsAndResetsThoseThatAreLeft(t *testing.T) {
 	defer b.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	forced := make(chan int)
-	go func() { forced <- a.Drain(ctx) }()
+	go func() { forced <- a.Drain(ctx, nil) }()
 	log.waitFor(t, "msg=draining sessions=1")
 	select {
 	case <-forced:

@@ -2,7 +2,6 @@ package app
 
 import (
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -28,7 +27,7 @@ func TestAnEngineIsMadeByItsName(t *testing.T) {
 
 func TestAnUnknownEngineIsRefused(t *testing.T) {
 	file := parse(t, "services: [{name: web, listen: '127.0.0.1:0', backends: ['127.0.0.1:1']}]")
-	if _, err := New(file, "steam", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `"steam"`) {
+	if _, err := New(file, Options{Engine: "steam"}); err == nil || !strings.Contains(err.Error(), `"steam"`) {
 		t.Errorf("error %v", err)
 	}
 }

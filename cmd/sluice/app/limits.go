@@ -14,6 +14,7 @@ const ownDescriptors = 8
 // limits is how the process's descriptors are shared out.
 type limits struct {
 	descriptors *l4.Descriptors
+	reserved    int  // that are not for sessions
 	pipes       int  // for bulk transfers
 	tight       bool // sessions and probes may get into each other's way
 }
@@ -27,15 +28,31 @@ func limitsFor(file config.File, limit, engine int) limits {
 		return limits{descriptors: l4.NewDescriptors(0, 0)}
 	}
 	reserved := ownDescriptors + engine + limit/16
+	if file.Admin != nil {
+		reserved += adminConnections(limit) + 1
+	}
 	for _, s := range file.Services {
 		reserved += 2 * len(s.Listen)
 		if s.Check.Type != "none" {
 			reserved += len(s.Backends)
 		}
 	}
+	most := min(reserved, limit/2)
 	return limits{
-		descriptors: l4.NewDescriptors(limit, min(reserved, limit/2)),
+		descriptors: l4.NewDescriptors(limit, most),
+		reserved:    most,
 		pipes:       max(limit/32-2*runtime.GOMAXPROCS(0), 1),
 		tight:       reserved > limit/2,
 	}
 }
+
+// adminConnections returns how many connections the admin page may have at one time, for
+// which descriptors are reserved: it answers when all others are used up.
+func adminConnections(limit int) int {
+	if limit <= 0 {
+		return mostAdmin
+	}
+	return min(mostAdmin, max(limit/16, 4))
+}
+
+const mostAdmin = 64

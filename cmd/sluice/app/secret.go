@@ -10,9 +10,9 @@ import (
 // maxSecret is more than any password has, in bytes.
 const maxSecret = 4 << 10
 
-// secret returns what a text of the file stands for: itself, or with env:NAME an
+// Secret returns what a text of the file stands for: itself, or with env:NAME an
 // environment variable, or with file:PATH the first line of a file.
-func secret(text string) (string, error) {
+func Secret(text string) (string, error) {
 	if name, ok := strings.CutPrefix(text, "env:"); ok {
 		value, set := os.LookupEnv(name)
 		if !set || value == "" {

@@ -25,7 +25,7 @@ func TestASecretIsATextAVariableOrAFile(t *testing.T) {
 		{"file:" + filepath.Join(dir, "empty"), "", "its first line is empty"},
 		{"file:" + filepath.Join(dir, "none"), "", "no such file"},
 	} {
-		got, err := secret(c.text)
+		got, err := Secret(c.text)
 		if got != c.want || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%q: %q, %v", c.text, got, err)
 		}

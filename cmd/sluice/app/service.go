@@ -1,147 +1,130 @@
 package app
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"net"
+	"slices"
+	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/cmd/sluice/metrics"
+	"github.com/sluicelb/sluice/cmd/sluice/ratelimit"
 	"github.com/sluicelb/sluice/health"
-	"github.com/sluicelb/sluice/health/history"
 	"github.com/sluicelb/sluice/l4"
-	"github.com/sluicelb/sluice/l4/relay"
 )
 
-// service is one service of the file, put together.
+// service is one service of the file, put together. What changes in it is guarded by the
+// App's state.
 type service struct {
+	name      string // never changes
 	cfg       config.Service
 	l4        *l4.Service
-	backends  []*l4.Backend
 	monitor   *health.Monitor
-	probers   []health.Prober // by backend; nil where there is no active check
-	listeners []net.Listener
+	members   []*member // in the order of the file
+	listening []*listening
+	limiter   *ratelimit.Limiter
 }
 
-func (a *App) newService(c config.Service, d *l4.Descriptors) (*service, error) {
-	s := &service{cfg: c}
-	cfg := l4Config(c, a.file.Log.Sessions, a.engine, d, a.log)
-	cfg.Transition = a.remember
-	var err error
-	if s.l4, err = l4.New(cfg); err != nil {
+// member is a backend of a service.
+type member struct {
+	cfg     config.Backend
+	backend *l4.Backend
+	prober  health.Prober  // nil where there is no active check
+	watch   *health.Member // nil before it is watched, and in maint
+	connect *metrics.Histogram
+}
+
+// newService makes a service that neither listens nor probes.
+func (a *App) newService(c config.Service) (*service, error) {
+	s := &service{name: c.Name, cfg: c, limiter: ratelimit.New(c.Limits.RatePerSource, 0, 0)}
+	probers, err := probersOf(c)
+	if err != nil {
 		return nil, err
 	}
-	backends := make([]l4.BackendConfig, len(c.Backends))
-	for i, b := range c.Backends {
-		backends[i] = l4.BackendConfig(b)
+	if s.monitor, err = newMonitor(c); err != nil {
+		return nil, err
 	}
-	if s.backends, err = s.l4.Pool().Add(backends...); err != nil {
+	if s.l4, err = l4.New(a.l4Config(c, s.limiter)); err != nil {
+		return nil, err
+	}
+	backends, err := s.l4.Pool().Add(backendConfigs(c.Backends)...)
+	if err != nil {
 		return nil, fmt.Errorf("service %q: %w", c.Name, err)
 	}
-	s.monitor, err = health.NewMonitor(health.Config{
+	for i, b := range backends {
+		s.members = append(s.members, a.newMember(c, c.Backends[i], b, probers[i]))
+	}
+	return s, nil
+}
+
+func (a *App) newMember(c config.Service, b config.Backend, backend *l4.Backend, p health.Prober) *member {
+	m := &member{cfg: b, backend: backend, connect: a.metrics.Connect(c.Name, b.Name)}
+	if p != nil {
+		m.prober = timed{p, a.metrics.Probe(c.Name, b.Name)}
+	}
+	return m
+}
+
+// probersOf makes the active checks of a service's backends, in their order.
+func probersOf(c config.Service) ([]health.Prober, error) {
+	all := make([]health.Prober, len(c.Backends))
+	for i, b := range c.Backends {
+		var err error
+		if all[i], err = newProber(c, b); err != nil {
+			return nil, fmt.Errorf("service %q: check of %s: %w", c.Name, b.Address, err)
+		}
+	}
+	return all, nil
+}
+
+func newMonitor(c config.Service) (*health.Monitor, error) {
+	m, err := health.NewMonitor(health.Config{
 		Interval: c.Check.Interval, Timeout: c.Check.Timeout, Rise: c.Check.Rise, Fall: c.Check.Fall,
 		Failures: c.Passive.Failures, Eject: c.Passive.Eject,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("service %q: %w", c.Name, err)
 	}
-	for _, b := range c.Backends {
-		p, err := newProber(c, b)
-		if err != nil {
-			return nil, fmt.Errorf("service %q: check of %s: %w", c.Name, b.Address, err)
-		}
-		s.probers = append(s.probers, p)
-	}
-	return s, nil
+	return m, nil
 }
 
-func l4Config(c config.Service, sessions string, engine relay.Engine, d *l4.Descriptors, log *slog.Logger) l4.Config {
-	return l4.Config{
-		Name:    c.Name,
-		Balance: c.Balance,
-		Connect: l4.ConnectConfig{
-			Timeout: c.Connect.Timeout, Attempts: c.Connect.Attempts, HedgeAfter: c.Connect.HedgeAfter,
-			Hold: c.Connect.Hold, Replay: c.Connect.Replay,
-		},
-		Conflict:       conflictOf(c.Check),
-		OnDown:         l4.OnDown(c.OnDown),
-		CloseOver:      c.CloseOver,
-		SlowStart:      c.SlowStart,
-		Limits:         relay.Limits{Idle: c.Timeouts.Idle, HalfClose: c.Timeouts.HalfClose, User: c.Timeouts.User},
-		KeepAlive:      c.Timeouts.Keepalive,
-		Proxy:          l4.ProxyConfig{Send: sendVersion(c), Accept: c.ProxyProtocol.Accept, AcceptTimeout: c.ProxyProtocol.AcceptTimeout},
-		Allow:          c.Allow,
-		Deny:           c.Deny,
-		MaxConnections: c.Limits.Connections,
-		MaxPerSource:   c.Limits.PerSource,
-		Engine:         engine,
-		Descriptors:    d,
-		Log:            log,
-		SessionLog:     l4.SessionLog(sessions),
+func backendConfigs(all []config.Backend) []l4.BackendConfig {
+	out := make([]l4.BackendConfig, len(all))
+	for i, b := range all {
+		out[i] = l4.BackendConfig(b)
 	}
-}
-
-// sendVersion returns the version of the PROXY header that backends get; 0 = none.
-func sendVersion(c config.Service) int {
-	return map[string]int{"v1": 1, "v2": 2}[c.ProxyProtocol.Send]
-}
-
-// bind opens the service's listeners.
-func (s *service) bind(ctx context.Context) error {
-	for _, address := range s.cfg.Listen {
-		ln, err := l4.Listen(ctx, address)
-		if err != nil {
-			return fmt.Errorf("service %q: listen %s: %w", s.cfg.Name, address, err)
-		}
-		s.listeners = append(s.listeners, ln)
-	}
-	return nil
-}
-
-func (s *service) unbind() {
-	for _, ln := range s.listeners {
-		ln.Close()
-	}
+	return out
 }
 
 // watch starts the probes and lets them and the sessions of each backend know of each
 // other.
 func (s *service) watch() {
-	for i, b := range s.backends {
-		b.Observe(s.monitor.Add(s.probers[i], gate{s.l4.Pool(), b}))
+	for _, m := range s.members {
+		s.watchOne(m, health.Unknown)
 	}
 }
 
-// gate carries a monitor's verdicts on one backend to its pool.
-type gate struct {
-	pool    *l4.Pool
-	backend *l4.Backend
+// watchOne does so for one, which is in that state.
+func (s *service) watchOne(m *member, state health.State) {
+	m.watch = s.monitor.Resume(m.prober, gate{s.l4.Pool(), m.backend}, state)
+	m.backend.Observe(observer{m.watch, m.connect})
 }
 
-func (g gate) SetHealth(s health.State, c health.Cause) {
-	h := map[health.State]l4.Health{health.Unknown: l4.Unknown, health.Up: l4.Up, health.Down: l4.Down}[s]
-	g.pool.SetHealth(g.backend, h, causeOf(c))
-}
-
-func (g gate) Eject(c health.Cause) bool { return g.pool.Eject(g.backend, causeOf(c)) }
-
-func (g gate) Restore(c health.Cause) bool { return g.pool.Restore(g.backend, causeOf(c)) }
-
-func causeOf(c health.Cause) l4.Cause {
-	return l4.Cause{
-		Source: c.Source.String(), Reason: c.Reason, Took: c.Took, Streak: c.Streak,
-		Step: c.Evidence.Step, Saw: c.Evidence.Saw, Errno: c.Evidence.Errno,
+// member returns a backend by name, nil if there is none.
+func (s *service) member(name string) *member {
+	i := slices.IndexFunc(s.members, func(m *member) bool { return m.cfg.Name == name })
+	if i < 0 {
+		return nil
 	}
+	return s.members[i]
 }
 
-// remember keeps a transition with its evidence.
-func (a *App) remember(t l4.Transition) {
-	a.history.Add(history.Entry{
-		Time: t.Time, Service: t.Service, Backend: t.Backend, Address: t.Address, Source: t.Source, From: t.From, To: t.To,
-		Reason: t.Reason, Step: t.Step, Saw: t.Saw, Errno: t.Errno, Took: t.Took, Streak: t.Streak, Who: t.Who,
-		Sessions: t.Sessions, Usable: t.Usable, Total: t.Total,
-	})
+// observer passes on what sessions learn of a backend, and times its dials.
+type observer struct {
+	*health.Member
+	connect *metrics.Histogram
 }
 
-// History returns what is kept of a backend's transitions, the oldest first.
-func (a *App) History(service, backend string) []history.Entry { return a.history.Of(service, backend) }
+func (o observer) DialOK(began time.Time) {
+	o.connect.Observe(time.Since(began))
+	o.Member.DialOK(began)
+}

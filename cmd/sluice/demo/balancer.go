@@ -17,6 +17,8 @@ const serviceName = "demo"
 // balancer is what the demo is about.
 type balancer struct {
 	app     *app.App
+	served  *app.AdminPage
+	page    string // its address
 	service *l4.Service
 	address string
 	text    string        // its whole configuration
@@ -33,29 +35,39 @@ func startBalancer(ctx context.Context, port int, backends []*backend, log *slog
 }
 
 func startBalancerOn(ctx context.Context, address string, backends []*backend, log *slog.Logger) (*balancer, error) {
-	text := configText(address, backends)
+	page, err := freeNear(usualAdminPort)
+	if err != nil {
+		return nil, err
+	}
+	text := configText(address, page, backends)
 	file, err := config.Parse("demo.yaml", []byte(text))
 	if err != nil {
 		return nil, err
 	}
-	a, err := app.New(file, app.Default, log)
+	a, err := app.New(file, app.Options{Log: log})
 	if err != nil {
 		return nil, err
 	}
 	if err := a.Start(ctx); err != nil {
 		return nil, err
 	}
+	served, err := a.ServeAdmin(ctx)
+	if err != nil {
+		a.Discard()
+		return nil, err
+	}
 	return &balancer{
-		app: a, service: a.Service(serviceName), address: a.Addresses(serviceName)[0],
+		app: a, served: served, page: served.Address(), service: a.L4(serviceName), address: a.Addresses(serviceName)[0],
 		text: text, timeout: file.ShutdownTimeout,
 	}, nil
 }
 
 // configText returns the balancer's file. Failed sessions are not logged: all backends
 // killed and a busy client would flood the display, which counts them anyway.
-func configText(address string, backends []*backend) string {
+func configText(address, page string, backends []*backend) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, `log: {sessions: off}
+	fmt.Fprintf(&t, `admin: {listen: %s}
+log: {sessions: off}
 shutdown_timeout: 5s
 services:
   - name: %s
@@ -63,7 +75,7 @@ services:
     balance: round-robin
     check: {type: http, path: /health, interval: 500ms, fall: 2, rise: 2}
     backends:
-`, serviceName, address)
+`, page, serviceName, address)
 	for _, b := range backends {
 		fmt.Fprintf(&t, "      - {name: %s, address: %s}\n", b.name, b.address)
 	}
@@ -74,5 +86,6 @@ services:
 func (b *balancer) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
-	b.app.Drain(ctx)
+	b.app.Drain(ctx, nil)
+	b.served.Stop()
 }

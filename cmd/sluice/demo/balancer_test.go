@@ -12,7 +12,7 @@ import (
 
 func TestTheConfigurationShownIsOneOfAFile(t *testing.T) {
 	backends := []*backend{{name: "alice", address: "127.0.0.1:8081"}, {name: "bob", address: "127.0.0.1:8082"}}
-	file, err := config.Parse("demo.yaml", []byte(configText("127.0.0.1:8080", backends)))
+	file, err := config.Parse("demo.yaml", []byte(configText("127.0.0.1:8080", "127.0.0.1:9090", backends)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestTheIntroductionFitsEightyColumns(t *testing.T) {
 	for _, name := range names() {
 		f.backends = append(f.backends, &backend{name: name, address: far})
 	}
-	b := &balancer{address: far, text: configText(far, f.backends)}
+	b := &balancer{address: far, text: configText(far, far, f.backends), page: far}
 	lines := intro(usualPort, b, f, &control{address: far})
 	for _, l := range lines {
 		if len(l) > width {
@@ -39,7 +39,7 @@ func TestTheIntroductionFitsEightyColumns(t *testing.T) {
 		}
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"(port 8080 is taken)", "(port 8089 is taken)", "/kill/bob", "/revive/bob", "/sick/carol", "/well/carol", "Ctrl-C"} {
+	for _, want := range []string{"(port 8080 is taken)", "(port 8089 is taken)", "(port 9090 is taken)", "/kill/bob", "/revive/bob", "/sick/carol", "/well/carol", "Ctrl-C"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -14,6 +14,7 @@ func intro(preferred int, b *balancer, f *fleet, c *control) []string {
 		place(&t, backend.name, backend.address, preferred+1+i)
 	}
 	place(&t, "control", c.address, preferred+controlOffset)
+	place(&t, "page", b.page, usualAdminPort)
 	t.WriteString("\nThis is the whole configuration; `sluice run -c FILE` takes the same:\n\n")
 	for line := range strings.Lines(b.text) {
 		t.WriteString("  " + line)
@@ -32,6 +33,12 @@ func intro(preferred int, b *balancer, f *fleet, c *control) []string {
 		}
 		t.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
+	at := ""
+	if b.page != loopback(usualAdminPort) {
+		at = " --admin " + b.page
+	}
+	fmt.Fprintf(&t, "  sluice status%s --watch\n  sluice drain%s demo/alice\n", at, at)
+	fmt.Fprintf(&t, "\nLook at http://%s in a browser.\n", b.page)
 	t.WriteString("\nCtrl-C ends it.\n")
 	return strings.Split(t.String(), "\n")
 }

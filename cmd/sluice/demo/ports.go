@@ -10,6 +10,9 @@ import (
 const (
 	controlOffset = 9
 
+	// usualAdminPort is where the commands look for a running sluice.
+	usualAdminPort = 9090
+
 	// A port that is taken is replaced by the one a step further, so that nobody takes
 	// the place another prefers, and all stay below the range the system dials from: a
 	// killed backend's port must not become some connection's own.
@@ -44,6 +47,17 @@ func listenNear(preferred int) (ln net.Listener, err error) {
 		return err
 	})
 	return ln, err
+}
+
+// freeNear returns a loopback address that nobody listens on at the moment, on the preferred
+// port or the next best.
+func freeNear(preferred int) (string, error) {
+	ln, err := listenNear(preferred)
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

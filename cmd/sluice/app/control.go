@@ -1,0 +1,313 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicelb/sluice/cmd/sluice/api"
+	"github.com/sluicelb/sluice/cmd/sluice/config"
+	"github.com/sluicelb/sluice/health"
+	"github.com/sluicelb/sluice/l4"
+)
+
+var adminStates = map[string]l4.Admin{api.Ready: l4.Ready, api.Drain: l4.Drain, api.Maint: l4.Maint}
+
+// change makes a change unless somebody else has made one since the caller looked, or the
+// process ends.
+func (a *App) change(m api.Mark, do func() error) error {
+	select {
+	case <-a.ending:
+		return errDraining()
+	case a.changing <- struct{}{}:
+		defer func() { <-a.changing }()
+	}
+	if a.draining.Load() {
+		return errDraining()
+	}
+	if now := a.revision.Load(); m.If != 0 && m.If != now {
+		return refusal(api.CodeStale, "changed by somebody else since: you saw revision %d, it is %d now", m.If, now)
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	a.revision.Add(1)
+	return nil
+}
+
+func errDraining() error { return refusal(api.CodeBusy, "the process is draining") }
+
+// of runs f on a service's backend.
+func (a *App) of(svc, backend string, f func(*service, *member) error) error {
+	s, b, err := a.lookup(svc, backend)
+	if err != nil {
+		return err
+	}
+	return f(s, b)
+}
+
+// lookup returns a service's backend.
+func (a *App) lookup(svc, backend string) (*service, *member, error) {
+	s := a.find(svc)
+	if s == nil {
+		return nil, nil, noService(svc, a.current())
+	}
+	a.state.RLock()
+	defer a.state.RUnlock()
+	if b := s.member(backend); b != nil {
+		return s, b, nil
+	}
+	return nil, nil, noBackend(backend, s)
+}
+
+// cause words what a person did.
+func cause(m api.Mark, what string) l4.Cause {
+	if m.Who != "" {
+		what += " by " + m.Who
+	}
+	return l4.Cause{Source: "admin", Reason: what, Who: m.Who}
+}
+
+// SetAdmin implements api.Control.
+func (a *App) SetAdmin(m api.Mark, svc, backend, state string) (v api.Backend, err error) {
+	want, known := adminStates[state]
+	if !known {
+		return v, invalid("state %q: want ready, drain or maint", state)
+	}
+	err = a.change(m, func() error {
+		return a.of(svc, backend, func(s *service, b *member) error {
+			a.setAdmin(m, s, b, want)
+			v = a.viewOf(s, b)
+			return nil
+		})
+	})
+	return v, err
+}
+
+// setAdmin changes the state. In maint nobody probes a backend.
+func (a *App) setAdmin(m api.Mark, s *service, b *member, want l4.Admin) {
+	words := map[l4.Admin]string{l4.Ready: "made ready", l4.Drain: "drained", l4.Maint: "put into maintenance"}
+	was := s.l4.Pool().Admin(b.backend)
+	if want == l4.Maint && b.watch != nil {
+		b.watch.Stop()
+	}
+	s.l4.Pool().SetAdmin(b.backend, want, cause(m, words[want]))
+	if was == l4.Maint && want != l4.Maint {
+		s.watchOne(b, health.Unknown)
+	}
+	if was != want {
+		a.did(m, s.name, b.cfg.Name, words[want])
+	}
+}
+
+// did notes what a person did.
+func (a *App) did(m api.Mark, svc, backend, what string) {
+	a.events.add(Event{Kind: "admin", Service: svc, Backend: backend, Text: what, Who: m.Who})
+	a.log.Info("changed", "service", svc, "backend", backend, "change", what, "who", m.Who)
+}
+
+func (a *App) viewOf(s *service, b *member) api.Backend {
+	for _, st := range s.l4.Backends() {
+		if st.Name == b.cfg.Name && !st.Leaving {
+			return a.backendView(s.name, st)
+		}
+	}
+	return api.Backend{Name: b.cfg.Name, Address: b.cfg.Address}
+}
+
+// SetWeight implements api.Control.
+func (a *App) SetWeight(m api.Mark, svc, backend string, weight int) (v api.Backend, err error) {
+	if weight < 0 || weight > 256 {
+		return v, invalid("weight %d: want 0 (no new sessions) to 256", weight)
+	}
+	err = a.change(m, func() error {
+		return a.of(svc, backend, func(s *service, b *member) error {
+			was := b.cfg.Weight
+			next := b.cfg
+			next.Weight = weight
+			edit := l4.Edit{Update: map[*l4.Backend]l4.BackendConfig{b.backend: l4.BackendConfig(next)}}
+			if _, err := s.l4.Pool().Edit(edit, cause(m, "weight set")); err != nil {
+				return refusal(api.CodeInvalid, "%s", plain(err))
+			}
+			a.write(func() { b.cfg = next; s.noteBackends(a) })
+			v = a.viewOf(s, b)
+			a.did(m, svc, backend, fmt.Sprintf("weight %d, was %d", weight, was))
+			return nil
+		})
+	})
+	return v, err
+}
+
+// Add implements api.Control.
+func (a *App) Add(m api.Mark, svc string, n api.NewBackend) (v api.Backend, err error) {
+	err = a.change(m, func() error {
+		s := a.find(svc)
+		if s == nil {
+			return noService(svc, a.current())
+		}
+		c := config.Backend{Address: n.Address, Name: n.Name, Weight: 1, Priority: n.Priority, MaxConnections: n.MaxConnections}
+		if n.Weight != nil {
+			c.Weight = *n.Weight
+		}
+		if c.Name == "" {
+			c.Name = c.Address
+		}
+		if err := config.CheckBackend(c); err != nil {
+			return invalid("%s", err)
+		}
+		if s.member(c.Name) != nil {
+			return refusal(api.CodeConflict, "service %q has a backend %q already", svc, c.Name)
+		}
+		b, err := a.addMember(m, s, c)
+		if err != nil {
+			return err
+		}
+		v = a.viewOf(s, b)
+		a.did(m, svc, c.Name, "added "+c.Address)
+		return nil
+	})
+	return v, err
+}
+
+func (a *App) addMember(m api.Mark, s *service, c config.Backend) (*member, error) {
+	p, err := newProber(s.cfg, c)
+	if err != nil {
+		return nil, refusal(api.CodeInvalid, "check of %s: %s", c.Address, err)
+	}
+	added, err := s.l4.Pool().Edit(l4.Edit{Add: []l4.BackendConfig{l4.BackendConfig(c)}}, cause(m, "added"))
+	if err != nil {
+		return nil, invalid("%s", plain(err))
+	}
+	b := a.newMember(s.cfg, c, added[0], p)
+	a.write(func() {
+		s.members = append(slices.Clone(s.members), b)
+		s.noteBackends(a)
+	})
+	s.watchOne(b, health.Unknown)
+	return b, nil
+}
+
+// Remove implements api.Control.
+func (a *App) Remove(m api.Mark, svc, backend string, within *time.Duration) (r api.Removed, err error) {
+	err = a.change(m, func() error {
+		return a.of(svc, backend, func(s *service, b *member) error {
+			if len(s.members) == 1 {
+				return refusal(api.CodeConflict, "%q is the last backend of %q: a service has at least one; drain it, or remove the service from the file", backend, svc)
+			}
+			d := s.cfg.DrainTimeout
+			if within != nil {
+				d = *within
+			}
+			if _, err := s.l4.Pool().Edit(l4.Edit{Remove: []*l4.Backend{b.backend}}, cause(m, "removed")); err != nil {
+				return invalid("%s", plain(err))
+			}
+			a.write(func() {
+				s.members = slices.DeleteFunc(slices.Clone(s.members), func(o *member) bool { return o == b })
+				s.noteBackends(a)
+			})
+			r = api.Removed{Sessions: b.backend.Sessions(), Within: api.Duration(d)}
+			a.release(s, b, d)
+			a.did(m, svc, backend, fmt.Sprintf("removed, %d sessions go on", r.Sessions))
+			return nil
+		})
+	})
+	return r, err
+}
+
+// release ends what there is of a backend that is out of its pool.
+func (a *App) release(s *service, b *member, within time.Duration) {
+	b.watch.Stop()
+	a.metrics.Forget(s.name, b.cfg.Name)
+	s.l4.EndRemoved(b.backend, within)
+}
+
+// Pause implements api.Control.
+func (a *App) Pause(m api.Mark, svc string, d time.Duration) error {
+	if d <= 0 || d > time.Hour {
+		return invalid("for %v: want above 0, at most 1h", d)
+	}
+	return a.change(m, func() error {
+		s := a.find(svc)
+		if s == nil {
+			return noService(svc, a.current())
+		}
+		if err := s.l4.Pause(d); err != nil {
+			return refusal(api.CodeConflict, "%s", plain(err))
+		}
+		a.did(m, svc, "", "paused for "+d.String())
+		return nil
+	})
+}
+
+// Resume implements api.Control.
+func (a *App) Resume(m api.Mark, svc string) (was bool, err error) {
+	err = a.change(m, func() error {
+		s := a.find(svc)
+		if s == nil {
+			return noService(svc, a.current())
+		}
+		if was = s.l4.Resume(); was {
+			a.did(m, svc, "", "resumed")
+		}
+		return nil
+	})
+	return was, err
+}
+
+// Kill implements api.Control.
+func (a *App) Kill(m api.Mark, f api.Filter) (n int, err error) {
+	if f == (api.Filter{}) {
+		return 0, invalid("which sessions? name a service, a backend, a client or an id")
+	}
+	err = a.change(m, func() error {
+		keep, services, err := a.selection(f)
+		if err != nil {
+			return err
+		}
+		for _, s := range services {
+			n += s.l4.Kill(keep)
+		}
+		if n == 0 && f.ID != "" {
+			return refusal(api.CodeNotFound, "no session %q: it has ended, or never was", f.ID)
+		}
+		a.did(m, f.Service, f.Backend, fmt.Sprintf("%d sessions killed", n))
+		return nil
+	})
+	return n, err
+}
+
+// write changes what others look at.
+func (a *App) write(f func()) {
+	a.state.Lock()
+	defer a.state.Unlock()
+	f()
+}
+
+// noteBackends has the file in force say what the members are. With state held for writing.
+func (s *service) noteBackends(a *App) {
+	backends := make([]config.Backend, len(s.members))
+	for i, m := range s.members {
+		backends[i] = m.cfg
+	}
+	s.cfg.Backends = backends
+	services := slices.Clone(a.file.Services)
+	for i := range services {
+		if services[i].Name == s.name {
+			services[i] = s.cfg
+		}
+	}
+	a.file.Services = services
+}
+
+// plain is an error for people: without the names of packages.
+func plain(err error) string {
+	s := err.Error()
+	for _, prefix := range []error{l4.ErrBackend, l4.ErrConfig} {
+		if errors.Is(err, prefix) {
+			s = strings.ReplaceAll(s, prefix.Error()+": ", "")
+		}
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(s, "picker: "), "l4: ")
+}

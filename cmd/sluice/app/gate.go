@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluicelb/sluice/cmd/sluice/metrics"
+	"github.com/sluicelb/sluice/health"
+	"github.com/sluicelb/sluice/health/history"
+	"github.com/sluicelb/sluice/l4"
+)
+
+// gate carries a monitor's verdicts on one backend to its pool.
+type gate struct {
+	pool    *l4.Pool
+	backend *l4.Backend
+}
+
+func (g gate) SetHealth(s health.State, c health.Cause) {
+	h := map[health.State]l4.Health{health.Unknown: l4.Unknown, health.Up: l4.Up, health.Down: l4.Down}[s]
+	g.pool.SetHealth(g.backend, h, causeOf(c))
+}
+
+func (g gate) Eject(c health.Cause) bool { return g.pool.Eject(g.backend, causeOf(c)) }
+
+func (g gate) Restore(c health.Cause) bool { return g.pool.Restore(g.backend, causeOf(c)) }
+
+func causeOf(c health.Cause) l4.Cause {
+	return l4.Cause{
+		Source: c.Source.String(), Reason: c.Reason, Took: c.Took, Streak: c.Streak,
+		Step: c.Evidence.Step, Saw: c.Evidence.Saw, Errno: c.Evidence.Errno,
+	}
+}
+
+// timed counts how long probes take.
+type timed struct {
+	health.Prober
+	durations *metrics.Histogram
+}
+
+func (t timed) Probe(ctx context.Context) error {
+	began := time.Now()
+	err := t.Prober.Probe(ctx)
+	t.durations.Observe(time.Since(began))
+	return err
+}
+
+// remember keeps a transition with its evidence.
+func (a *App) remember(t l4.Transition) {
+	a.history.Add(history.Entry{
+		Time: t.Time, Service: t.Service, Backend: t.Backend, Address: t.Address, Source: t.Source, From: t.From, To: t.To,
+		Reason: t.Reason, Step: t.Step, Saw: t.Saw, Errno: t.Errno, Took: t.Took, Streak: t.Streak, Who: t.Who,
+		Sessions: t.Sessions, Usable: t.Usable, Total: t.Total,
+	})
+	a.events.add(Event{
+		Time: t.Time, Kind: "transition", Service: t.Service, Backend: t.Backend, Text: t.Reason, Who: t.Who,
+		From: t.From, To: t.To, Source: t.Source,
+	})
+}
+
+// History returns what is kept of a backend's transitions, the oldest first.
+func (a *App) History(service, backend string) []history.Entry { return a.history.Of(service, backend) }
