@@ -105,7 +105,9 @@ func TestADrainThatIsTakenBackCostsNobodyAnything(t *testing.T) {
 	for range 10 {
 		conns = append(conns, r.connect())
 	}
-	eventually(t, "the dials to be under way", func() bool { return r.backends[0].active.Load() == 10 })
+	eventually(t, "the dials to be under way", func() bool {
+		return r.backends[0].active.Load() == 10 && r.backends[0].total.Load() == 2
+	})
 	r.Pool().SetAdmin(r.backends[0], Drain, byAdmin)
 	acceptAll(t, ln, echo)
 	r.awaitHeld(8)
