@@ -79,7 +79,8 @@ type Cause struct {
 //
 // A prober that keeps something from one probe to the next, such as a connection, also is
 // an [io.Closer]: a member that is stopped calls Close after its last Probe, to let go of
-// it. The prober may be used again after that, by another member.
+// it. The prober may be used again after that, by another member. One that wraps another has
+// to pass Close on.
 type Prober interface {
 	Probe(ctx context.Context) error
 }

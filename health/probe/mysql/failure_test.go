@@ -81,10 +81,45 @@ func TestLoginThatCannotGoOnIsLeftToTheServerToRefuse(t *testing.T) {
 			if err := s.end(t); err != nil {
 				t.Error(err)
 			}
-			if got := s.heard(); len(got) != 2 || got[1] != "" {
+			if !isUnsure(probe(newProber(t, s.endpoint, user), patience)) {
+				t.Error("a server that works is not left open")
+			}
+			if got := s.heard()[:2]; len(got) != 2 || got[1] != "" {
 				t.Errorf("it heard %q, want an empty packet for an answer", got)
 			}
 		})
+	}
+}
+
+// isUnsure says whether a probe left open that the server works.
+func isUnsure(err error) bool {
+	f := (*health.Failure)(nil)
+	return errors.As(err, &f) && f.Unsure
+}
+
+func TestAServerThatRefusesMoreThanThisProbeIsNotUnsure(t *testing.T) {
+	replica := Config{User: "probe", Role: Replica}
+	for name, tt := range map[string]struct {
+		c       Config
+		answers []string
+	}{
+		"shutdown":       {user, []string{packet(0, refuses(1053, "#08S01bye"))}},
+		"junk":           {user, []string{"HTTP/1.1 400\r\n"}},
+		"an end":         {user, []string{""}},
+		"a late end":     {user, []string{hello, ""}},
+		"another answer": {user, []string{hello, welcome, packet(1, "\x07")}},
+		"another role":   {replica, []string{hello, welcome, table([2]string{"read_only", "OFF"})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, closing(tt.answers...))
+			if err := probe(newProber(t, s.endpoint, tt.c), patience); err == nil || isUnsure(err) {
+				t.Errorf("%v: unsure %v", err, isUnsure(err))
+			}
+		})
+	}
+	s := serve(t, silent)
+	if err := probe(newProber(t, s.endpoint, user), moment); err == nil || isUnsure(err) {
+		t.Errorf("silence: %v", err)
 	}
 }
 
