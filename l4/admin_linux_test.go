@@ -24,7 +24,7 @@ func TestDialsUnderWayGoElsewhereWhenTheirBackendIsTakenOut(t *testing.T) {
 			r.closings.Wait()
 		},
 	} {
-		for _, cfg := range []Config{{}, {Connect: ConnectConfig{Replay: 100}}, {Proxy: ProxyConfig{Send: 2}}} {
+		for _, cfg := range []Config{{}, {Connect: ConnectConfig{Replay: 100}}, {Connect: ConnectConfig{Attempts: 1}}, {Proxy: ProxyConfig{Send: 2}}} {
 			path := t.TempDir() + "/s"
 			ln := listenShort(t, path)
 			cfg.Balance = picker.First
