@@ -45,8 +45,9 @@ type Config struct {
 	// called with a lock held that sessions need: it must not wait, nor call the service.
 	Transition func(Transition)
 
-	// Decision hears of every session that failed for want of a backend or was retried, at
-	// its end; nil = nobody does. It is called on the path of sessions and must not wait.
+	// Decision hears of every session that failed for want of a backend, waited for one or was
+	// retried, at its end; nil = nobody does. It is called on the path of sessions and must
+	// not wait.
 	Decision func(Decision)
 
 	MaxConnections int // sessions at one time; 0 = no limit
@@ -66,7 +67,7 @@ type Config struct {
 // ConnectConfig bounds the dialling for one client.
 type ConnectConfig struct {
 	Timeout  time.Duration // of one dial; 0 = the system's
-	Attempts int           // distinct backends tried; 0 = every usable one once
+	Attempts int           // distinct backends tried, but for those taken out of use meanwhile; 0 = every usable one once
 	// HedgeAfter is for how long one backend may be silent before another is dialled too;
 	// the first to answer has the session. 0 = never.
 	HedgeAfter time.Duration

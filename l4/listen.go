@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,10 +46,27 @@ type listener struct {
 	closing sync.Once
 	closed  chan struct{}
 
+	file *socketFile // nil = none is removed with the listener
+
 	mu        sync.Mutex      // guards the rest
 	listening relay.Listening // the engine's part, once it has one
-	path      string          // of a Unix socket's file, which is removed with the listener; "" = none is
-	file      os.FileInfo
+}
+
+// socketFile is the file of a Unix socket, which goes with the last listener that has it.
+type socketFile struct {
+	path    string
+	info    os.FileInfo
+	holders atomic.Int32
+}
+
+// letGo leaves the file alone if another process has put its own in the place meanwhile.
+func (f *socketFile) letGo() {
+	if f == nil || f.holders.Add(-1) > 0 {
+		return
+	}
+	if now, err := os.Lstat(f.path); err == nil && os.SameFile(now, f.info) {
+		os.Remove(f.path)
+	}
 }
 
 // socket is a listener of package net.
@@ -65,29 +83,24 @@ func newListener(ln net.Listener, address string) net.Listener {
 	}
 	l := &listener{socket: s, closed: make(chan struct{})}
 	if u, ok := ln.(*net.UnixListener); ok {
-		if file, err := os.Lstat(address); err == nil { // else an abstract name, or gone already
-			u.SetUnlinkOnClose(false)
-			l.path, l.file = address, file
+		u.SetUnlinkOnClose(false)
+		if info, err := os.Lstat(address); err == nil { // else an abstract name, or gone already
+			l.file = &socketFile{path: address, info: info}
+			l.file.holders.Store(1)
 		}
 	}
 	return l
 }
 
-// Close leaves a Unix socket's file alone if another process has put its own in the
-// place meanwhile.
+// Close closes this listener, and no other one on its socket.
 func (l *listener) Close() error {
 	err := l.socket.Close()
 	l.closing.Do(func() {
 		err = nil // an engine that accepts has closed package net's part before
 		close(l.closed)
-		l.mu.Lock()
+		l.mu.Lock() // Again may be about to share the file
 		defer l.mu.Unlock()
-		if l.path == "" {
-			return
-		}
-		if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.file) {
-			os.Remove(l.path)
-		}
+		l.file.letGo()
 	})
 	return err
 }
