@@ -53,6 +53,18 @@ func asConfigFault(err error) error {
 	return &api.ControlError{Fault: f}
 }
 
+// first is an error on one line: of a file, its first fault with its place.
+func first(err error) string {
+	switch faults := api.AsFault(err).Faults; len(faults) {
+	case 0:
+		return err.Error()
+	case 1:
+		return faults[0]
+	default:
+		return fmt.Sprintf("%s (and %d more)", faults[0], len(faults)-1)
+	}
+}
+
 // Reload implements api.Control: it reads the file that the App was started with and makes
 // it so. Whatever is wrong with it, nothing has changed then.
 func (a *App) Reload(m api.Mark) (plan api.Plan, err error) {
@@ -76,14 +88,14 @@ func (a *App) Reload(m api.Mark) (plan api.Plan, err error) {
 		a.reloads.at, a.reloads.err = time.Now(), ""
 		if err != nil {
 			a.reloads.refused++
-			a.reloads.err = err.Error()
+			a.reloads.err = first(err)
 			return
 		}
 		a.reloads.applied++
 	})
 	if err != nil {
 		a.log.Warn("reload refused", "file", a.Path, "error", strings.Join(append([]string{err.Error()}, api.AsFault(err).Faults...), "; "), "who", m.Who)
-		a.events.add(Event{Kind: "reload", Text: "refused: " + err.Error(), Who: m.Who})
+		a.events.add(Event{Kind: "reload", Text: "refused: " + first(err), Who: m.Who})
 		return api.Plan{}, err
 	}
 	plan.Applied = true

@@ -81,6 +81,27 @@ func TestExplainTellsWhyABackendWasOutAlsoAfterACrash(t *testing.T) {
 	}
 }
 
+func TestExplainTellsWhatClientsAndPeopleDid(t *testing.T) {
+	t.Parallel()
+	_, addrs := greeters(t, 1)
+	s, admin, addr := startAdmin(t, "", noCheck+"balance: first", parts.RefusedAddr(t), addrs[0])
+	whoNow(t, "", addr) // its dial is refused by the first
+	s.Log.Await(t, parts.Patience, 1, parts.Match{Msg: "backend down", Fields: parts.Fields{"backend": "b1", "source": "dial"}})
+	out := admin.MustCtl("explain", "s/b1")
+	for _, want := range []string{"ejected", "by dial", "refused"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("explain does not say %q:\n%s", want, out)
+		}
+	}
+	admin.MustCtl("maint", "s/b2")
+	out = admin.MustCtl("explain", "s/b2")
+	for _, want := range []string{"maint", "by admin", "put into maintenance by "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("explain does not say %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestPickIsWhatClientsGetBeforeAndAfterAReload(t *testing.T) {
 	t.Parallel()
 	for _, balance := range []string{"source-hash", "maglev"} {

@@ -58,7 +58,7 @@ func TestFiftyReloadsUnderLoadFailNoClientAndLeakNothing(t *testing.T) {
 	before := holdings(t, s, admin)
 	clients := newSteady(t)
 	clients.clients(8, "new client", func() error { return exchangeAnew(c.main) })
-	long := firstOnly(t, c, s, admin)
+	long := sessionWithFirst(t, c.main)
 	for i := 1; i <= 50; i++ {
 		reload(t, s, admin, c.file(i), i)
 		clients.more(10)
@@ -81,11 +81,11 @@ func TestFiftyReloadsUnderLoadFailNoClientAndLeakNothing(t *testing.T) {
 	}
 }
 
-// firstOnly is a session with the backend that is in each file.
-func firstOnly(t *testing.T, c changing, s *parts.Sluice, admin *parts.Admin) net.Conn {
+// sessionWithFirst is a session with the backend that is in each file.
+func sessionWithFirst(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	for range 20 {
-		conn := parts.Dial(t, c.main)
+		conn := parts.Dial(t, addr)
 		if name, err := parts.Name(conn); err == nil && name == "b1" {
 			return conn
 		}
@@ -153,13 +153,21 @@ func TestFileWithFaultsIsRefusedAndServiceGoesOn(t *testing.T) {
 	refused(1)
 	s.Signal(syscall.SIGHUP)
 	refused(2)
-	var st struct{ Reload struct{ Count, Refused int } }
+	var st struct {
+		Reload struct {
+			Count, Refused int
+			Error          string
+		}
+	}
 	admin.Must(http.StatusOK, http.MethodGet, "/api/v1/status", "", &st)
-	if st.Reload.Refused != 2 || st.Reload.Count != 0 || admin.Metrics().Value("sluice_config_last_reload_successful") != 0 {
+	if st.Reload.Refused != 2 || st.Reload.Count != 0 || !strings.Contains(st.Reload.Error, place) || admin.Metrics().Value("sluice_config_last_reload_successful") != 0 {
 		t.Errorf("status says %+v", st)
 	}
 	if res := admin.Ctl("status"); !strings.Contains(res.Stdout+res.Stderr, "refused") {
 		t.Errorf("`sluice status` does not say that the file was refused:\n%s%s", res.Stdout, res.Stderr)
+	}
+	if out := admin.MustCtl("events"); strings.Count(out, place) != 2 {
+		t.Errorf("`sluice events` does not say where, twice:\n%s", out)
 	}
 	parts.Echoes(t, c, "after")
 	parts.Echoes(t, parts.Dial(t, addr), "new")

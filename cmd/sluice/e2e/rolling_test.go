@@ -66,3 +66,33 @@ func awaitServes(t *testing.T, addr, begin string) {
 		return err == nil && strings.HasPrefix(body, begin)
 	})
 }
+
+func TestDrainTellsByItsExitStatusWhatItCost(t *testing.T) {
+	t.Parallel()
+	_, addrs := greeters(t, 2)
+	_, admin, addr := startAdmin(t, "", noCheck+"balance: first", addrs...)
+	conns := sessionsByBackend(t, 3, addr)["b1"]
+	drain := func(want int, says string, args ...string) {
+		t.Helper()
+		res := admin.Ctl(append([]string{"drain", "s/b1"}, args...)...)
+		if res.Code != want || !strings.Contains(res.Stdout+res.Stderr, says) {
+			t.Errorf("drain %v: exit %d, want %d and %q:\n%s%s", args, res.Code, want, says, res.Stdout, res.Stderr)
+		}
+	}
+	drain(0, "3 sessions")
+	drain(1, "3 sessions", "--wait", "300ms")
+	parts.Echoes(t, conns[0], "sessions go on")
+	drain(2, "needs --wait", "--then", "kill")
+	_ = conns[2].Close()
+	parts.Eventually(t, parts.Patience, "two are left", func() bool { b, _ := admin.Backend("b1"); return b.Sessions == 2 })
+	drain(2+2, "2 sessions of s/b1 killed", "--wait", "300ms", "--then", "kill")
+	for _, c := range conns[:2] {
+		if end := parts.Ends(t, c, parts.Patience); end != parts.EndReset {
+			t.Errorf("a session was ended by %v, want a reset", end)
+		}
+	}
+	drain(0, "drained", "--wait", "10s", "--then", "kill")
+	if got := whoNow(t, "", addr); got != "b2" {
+		t.Errorf("a new client got %s", got)
+	}
+}
