@@ -26,9 +26,10 @@ func Again(ln net.Listener) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := &listener{socket: &shared{file: file, addr: l.Addr()}, closed: make(chan struct{}), path: l.path, file: l.file}
-	l.path = "" // the file lives on
-	return next, nil
+	if l.file != nil {
+		l.file.users.Add(1)
+	}
+	return &listener{socket: &shared{file: file, addr: l.Addr()}, closed: make(chan struct{}), file: l.file}, nil
 }
 
 // duplicate returns a duplicate of the descriptor; with mu held.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -47,8 +48,25 @@ type listener struct {
 
 	mu        sync.Mutex      // guards the rest
 	listening relay.Listening // the engine's part, once it has one
-	path      string          // of a Unix socket's file, which is removed with the listener; "" = none is
-	file      os.FileInfo
+	file      *socketFile     // of a Unix socket; nil = there is none, or it is not ours
+}
+
+// socketFile is a Unix socket's file, which is removed with the last listener on it.
+type socketFile struct {
+	path  string
+	info  os.FileInfo
+	users atomic.Int32
+}
+
+// release gives up one use of it; there may be no file. One that another process has put in
+// the place meanwhile is left alone.
+func (f *socketFile) release() {
+	if f == nil || f.users.Add(-1) > 0 {
+		return
+	}
+	if now, err := os.Lstat(f.path); err == nil && os.SameFile(now, f.info) {
+		os.Remove(f.path)
+	}
 }
 
 // socket is a listener of package net.
@@ -65,29 +83,22 @@ func newListener(ln net.Listener, address string) net.Listener {
 	}
 	l := &listener{socket: s, closed: make(chan struct{})}
 	if u, ok := ln.(*net.UnixListener); ok {
-		if file, err := os.Lstat(address); err == nil { // else an abstract name, or gone already
+		if info, err := os.Lstat(address); err == nil { // else an abstract name, or gone already
 			u.SetUnlinkOnClose(false)
-			l.path, l.file = address, file
+			l.file = &socketFile{path: address, info: info}
+			l.file.users.Store(1)
 		}
 	}
 	return l
 }
 
-// Close leaves a Unix socket's file alone if another process has put its own in the
-// place meanwhile.
+// Close implements net.Listener. Closing again does nothing.
 func (l *listener) Close() error {
 	err := l.socket.Close()
 	l.closing.Do(func() {
 		err = nil // an engine that accepts has closed package net's part before
 		close(l.closed)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.path == "" {
-			return
-		}
-		if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.file) {
-			os.Remove(l.path)
-		}
+		l.file.release()
 	})
 	return err
 }
