@@ -20,7 +20,9 @@ func (a *App) Add(m api.Mark, svc string, n api.NewBackend) (v api.Backend, err 
 			return err
 		}
 		c := backendFrom(n)
-		if err := config.CheckBackend(s.cfg, c); err != nil {
+		as := s.cfg
+		as.Listen = a.Addresses(svc) // with the ports that the system chose
+		if err := config.CheckBackend(as, c); err != nil {
 			return invalid("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		if s.member(c.Name) != nil {

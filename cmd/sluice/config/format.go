@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type printer struct {
 func (p *printer) block(b block, level int) {
 	check, isCheck := b.(*Check)
 	for _, k := range b.keys() {
-		if isCheck && k.types != nil && !slices.Contains(k.types, check.Type) {
+		if isCheck && !check.has(k) {
 			continue
 		}
 		p.key(k, level)
