@@ -95,7 +95,9 @@ func shown(k key) string {
 	if b := nested(k.value); b != nil {
 		var texts []string
 		for _, k := range b.keys() {
-			texts = append(texts, k.name+": "+shown(k))
+			if text := shown(k); text != "" { // else it is absent
+				texts = append(texts, k.name+": "+text)
+			}
 		}
 		return "{" + strings.Join(texts, ", ") + "}"
 	}
