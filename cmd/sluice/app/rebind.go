@@ -74,18 +74,20 @@ func (r *reload) openOne(e *edit, address string, old []*listening) {
 	}
 }
 
-// given returns the listener of an address that its service does not want any more; nil if
-// there is none. Where the system chose the port, each service has its own.
+// given returns a listener that its service does not want any more and that has the address,
+// as written or as the system knows it; nil if there is none. Where the system is to choose
+// the port, each service has its own.
 func (r *reload) given(address string) *listening {
 	if strings.HasSuffix(address, ":0") {
 		return nil
 	}
 	for _, s := range r.services {
-		if c := serviceOf(r.file, s.name); c != nil && slices.Contains(c.Listen, address) {
-			continue
-		}
-		if all := s.slot(address, 0); all != nil {
-			return all[0]
+		c := serviceOf(r.file, s.name)
+		for _, l := range s.listening {
+			wanted := c != nil && slices.Contains(c.Listen, l.address)
+			if !wanted && (l.address == address || listenAddress(l.ln.Addr()) == address) {
+				return l
+			}
 		}
 	}
 	return nil
