@@ -148,15 +148,30 @@ func (a *App) warn(service string, all []string) {
 
 // awaitReady notes when the first round of probes has ended, whatever is reloaded meanwhile.
 func (a *App) awaitReady() {
-	for c := a.unsettled(); c != nil; c = a.unsettled() {
+	for c := a.nextRound(); c != nil; c = a.nextRound() {
 		select {
 		case <-c:
 		case <-a.stop:
 			return
 		}
 	}
-	a.ready.Store(true)
-	a.events.add(Event{Kind: "lifecycle", Text: "ready: every listener is bound, each first probe has ended"})
+}
+
+// nextRound is unsettled; with nil the App is ready, or ends. It looks while nothing changes:
+// a reload may be about to begin other probes.
+func (a *App) nextRound() <-chan struct{} {
+	select {
+	case a.changing <- struct{}{}:
+		defer func() { <-a.changing }()
+	case <-a.stop:
+		return nil
+	}
+	c := a.unsettled()
+	if c == nil {
+		a.ready.Store(true)
+		a.events.add(Event{Kind: "lifecycle", Text: "ready: every listener is bound, each first probe has ended"})
+	}
+	return c
 }
 
 // unsettled returns a channel that is closed when the first probes of one more service have

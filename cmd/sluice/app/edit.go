@@ -118,7 +118,8 @@ func (r *reload) rewatch(e *edit) {
 	}
 }
 
-// relisten has the service listen where the file says.
+// relisten has the service listen where the file says. Afterwards nobody is accepted by the
+// old rules any more.
 func (r *reload) relisten(e *edit) {
 	old := e.s.listening
 	r.write(func() { e.s.listening = e.listening })
@@ -128,6 +129,7 @@ func (r *reload) relisten(e *edit) {
 	for _, l := range old {
 		if !slices.Contains(e.listening, l) {
 			l.close()
+			<-l.done
 		}
 	}
 }

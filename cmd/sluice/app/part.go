@@ -12,6 +12,7 @@ func (a *App) part(s *service) {
 	a.write(func() { s.listening = nil })
 	for _, l := range shut {
 		l.close()
+		<-l.done
 	}
 	within := s.cfg.DrainTimeout
 	a.log.Info("draining", "service", s.name, "sessions", s.l4.Stats().Active, "timeout", within.String())
