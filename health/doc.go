@@ -22,6 +22,12 @@
 //     time, unless probes fail too (the backend is then on trial), or earlier by passed
 //     probes.
 //
+// A backend may be down for one reason first and for another later, and it matters which: a
+// [Failure] that is unsure (the probe's password is wrong, or there is no resolver) is no
+// ground to end sessions, as a port where nothing listens is. So a second pure value, blame,
+// has the Gate told again when the reason has changed and settled. Reasons are compared by
+// their words without the numbers, which vary by themselves.
+//
 // Each member with a prober has one goroutine that probes inline: two probes in flight are
 // impossible by construction, not by a flag, even if a prober ignores its context. The
 // time of an ejection is a timer of the member, because it must end on time also while a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -33,8 +34,9 @@ type Endpoint struct {
 
 // Dial connects as all probes do: never multipath TCP, no keepalive (a probe does not live
 // that long), never to itself, and with the preamble sent. Errors name the stage and the
-// cause, without the address, and wrap [ErrNoVerdict] where the want is ours. Name lookup
-// included, the context's deadline holds.
+// cause, without the address, wrap [ErrNoVerdict] where the want is ours, and are Unsure
+// where the resolver could not be asked for a name. Name lookup included, the context's
+// deadline holds.
 func (t Endpoint) Dial(ctx context.Context) (net.Conn, error) {
 	// The dialer has a guard against connections to itself: it closes and tries again, twice.
 	// That close in order would leave the backend's port in TIME_WAIT and so blocked for a
@@ -43,7 +45,7 @@ func (t Endpoint) Dial(ctx context.Context) (net.Conn, error) {
 	d.SetMultipathTCP(false)
 	conn, err := d.DialContext(ctx, t.Network, t.Address)
 	if err != nil {
-		return nil, &Failure{Step: "connect", Err: t.dialReason(ctx, err)}
+		return nil, &Failure{Step: "connect", Err: t.dialReason(ctx, err), Unsure: unasked(err)}
 	}
 	if err := t.open(ctx, conn); err != nil {
 		return nil, err
@@ -79,6 +81,9 @@ func (t Endpoint) dialReason(ctx context.Context, err error) error {
 		return reworded{"accept queue is full", err}
 	}
 	reason := plain(ctx, err)
+	if lookup := (*net.DNSError)(nil); errors.As(err, &lookup) && ctx.Err() != nil {
+		reason = reworded{"name lookup: " + reason.Error(), reason}
+	}
 	if ours(err) {
 		return reworded{reason.Error(), errors.Join(ErrNoVerdict, err)}
 	}
@@ -86,18 +91,24 @@ func (t Endpoint) dialReason(ctx context.Context, err error) error {
 }
 
 // ours says whether a dial failed for want of something on this side: descriptors, ports,
-// memory, or a resolver that can be asked.
+// or memory.
 func ours(err error) bool {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return !dns.IsNotFound && !dns.IsTimeout
-	}
+	lookup := (*net.DNSError)(nil)
+	named := errors.As(err, &lookup)
 	for _, want := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL} {
-		if errors.Is(err, want) {
+		// Of why a lookup failed net keeps the text alone.
+		if errors.Is(err, want) || named && strings.HasSuffix(lookup.Err, want.Error()) {
 			return true
 		}
 	}
 	return false
+}
+
+// unasked says whether a dial failed because nobody could say what address the name has.
+// That there is no such name is an answer.
+func unasked(err error) bool {
+	lookup := (*net.DNSError)(nil)
+	return errors.As(err, &lookup) && !lookup.IsNotFound
 }
 
 // toItself says whether conn's two ends are the same socket.

@@ -20,18 +20,34 @@ func (t Endpoint) Exchange(ctx context.Context, step string, secure *tls.Config,
 	if err != nil {
 		return err
 	}
-	defer goodbye(ctx, conn)
+	return Converse(ctx, conn, func() (keep bool, err error) {
+		if secure == nil {
+			return false, talk(conn)
+		}
+		over := tls.Client(conn, secure)
+		if err := over.Handshake(); err != nil {
+			return false, Fail(ctx, step, err)
+		}
+		// Its close_notify comes before the end of stream, or strict backends complain.
+		defer over.CloseWrite()
+		return false, talk(over)
+	})
+}
+
+// Converse has talk speak over conn, which [Endpoint.Dial] made: reads and writes of conn
+// fail once ctx is done, with [os.ErrDeadlineExceeded]. Then it says goodbye, unless talk
+// wants to keep conn for a later Converse.
+func Converse(ctx context.Context, conn net.Conn, talk func() (keep bool, err error)) error {
+	keep := false
+	defer func() {
+		if !keep {
+			goodbye(ctx, conn)
+		}
+	}()
 	defer interruptible(ctx, conn)()
-	if secure == nil {
-		return talk(conn)
-	}
-	over := tls.Client(conn, secure)
-	if err := over.Handshake(); err != nil {
-		return Fail(ctx, step, err)
-	}
-	// Its close_notify comes before the end of stream, or strict backends complain.
-	defer over.CloseWrite()
-	return talk(over)
+	var err error
+	keep, err = talk()
+	return err
 }
 
 // Secure returns a copy of c for this endpoint: without a ServerName the host of the

@@ -16,6 +16,10 @@ type Failure struct {
 	// Saw is what the backend sent instead of what was wanted, as it came; "" if it sent
 	// nothing, or what it sent is not known. A verdict keeps its first 200 bytes.
 	Saw string
+	// Unsure means that the backend may well be working: it answered, and refused only this
+	// probe (it is full, or the probe's login is wrong), or its name could not be asked for.
+	// It is no ground to end the sessions that it has.
+	Unsure bool
 }
 
 func (f *Failure) Error() string { return f.Step + ": " + f.Err.Error() }
@@ -29,6 +33,12 @@ func Fail(ctx context.Context, step string, err error) error {
 		return nil
 	}
 	return &Failure{Step: step, Err: plain(ctx, err)}
+}
+
+// unsure says whether a probe's error leaves open that the backend works.
+func unsure(err error) bool {
+	f := (*Failure)(nil)
+	return errors.As(err, &f) && f.Unsure
 }
 
 // Evidence is what a probe saw, for whoever asks later. Its zero value is that of a

@@ -148,7 +148,7 @@ func (p *httpProber) exchange(ctx context.Context, conn net.Conn) error {
 	_, cut := io.CopyN(io.Discard, resp.Body, httpBodyBytes)
 	switch {
 	case !p.wants(resp.StatusCode): // says more than what became of the body
-		return fmt.Errorf("status %d, want %s", resp.StatusCode, p.want)
+		return wrongStatus{resp.StatusCode, p.want}
 	case cut == nil, errors.Is(cut, io.EOF), limit.N == 0:
 		return nil // the whole body, or all that is taken of it
 	case errors.Is(cut, io.ErrUnexpectedEOF):
@@ -193,6 +193,14 @@ func malformed(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("not a valid answer: %w", err)
 }
+
+// wrongStatus is a status that is not wanted.
+type wrongStatus struct {
+	code int
+	want string
+}
+
+func (e wrongStatus) Error() string { return fmt.Sprintf("status %d, want %s", e.code, e.want) }
 
 func (p *httpProber) wants(status int) bool {
 	return slices.ContainsFunc(p.status, func(r StatusRange) bool {

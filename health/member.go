@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type Member struct {
 	mu      sync.Mutex
 	stopped bool
 	streak  streak
+	blame   blame
 	passive passive
 }
 
@@ -37,6 +39,9 @@ type Member struct {
 // before the first has returned.
 func (m *Member) run(ctx context.Context) {
 	defer close(m.done)
+	if c, ok := m.prober.(io.Closer); ok {
+		defer c.Close() // nobody is left to whom an error would matter
+	}
 	interval := m.mon.cfg.Interval
 	timer := time.NewTimer(interval) // set anew before each wait
 	defer timer.Stop()
@@ -87,18 +92,23 @@ func (m *Member) judge(start time.Time, err error) {
 
 	proven := m.passive.probed(start, err == nil, cfg.Rise)
 	rose := changed && was == Down && m.streak.state == Up
-	if !changed && !proven {
-		return // the common case builds no text
+	reasoned := false
+	m.blame, reasoned = m.blame.next(m.streak.state, changed, err, cfg.Fall)
+	if !changed && !proven && !reasoned {
+		return // the common case words no cause
 	}
 	run := m.streak.run
-	if !changed {
-		run = m.passive.passes // of these the verdict was made, not of older ones
+	switch { // of these the verdict was made, not of older ones
+	case reasoned:
+		run = m.blame.run
+	case !changed:
+		run = m.passive.passes
 	}
 	cause := probeCause(start, err, was, run)
 	if proven || rose {
 		m.clear(cause) // before SetHealth, see Gate
 	}
-	if changed {
+	if changed || reasoned {
 		m.gate.SetHealth(m.streak.state, cause)
 	}
 }
@@ -118,7 +128,10 @@ func probeCause(start time.Time, err error, was State, run int) Cause {
 	default:
 		reason = fmt.Sprintf("%s (%d of %d failed)", clip(err.Error()), run, run)
 	}
-	return Cause{Source: SourceProbe, Reason: reason, At: now, Took: now.Sub(start), Streak: run, Evidence: evidenceOf(err)}
+	return Cause{
+		Source: SourceProbe, Reason: reason, At: now, Took: now.Sub(start), Streak: run,
+		Evidence: evidenceOf(err), Unsure: unsure(err),
+	}
 }
 
 // Stop ends the watch of a backend that is removed: it cancels a probe in flight and waits

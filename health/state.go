@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNoVerdict is wrapped by a [Prober]'s error if the attempt failed for want of something
-// of our own (no descriptor left), and so tells nothing about the backend. The member
+// of our own (descriptors, ports, memory), and so tells nothing about the backend. The member
 // takes it for no result at all: at our limit not every backend is down.
 var ErrNoVerdict = errors.New("health: the probe could not be made")
 
@@ -63,6 +63,9 @@ type Cause struct {
 	Streak int
 	// Evidence is what the deciding probe saw; zero from SourceDial.
 	Evidence Evidence
+	// Unsure is that of the deciding probe's [Failure]: the backend may well be working, and
+	// it is no ground to end the sessions that it has. False from SourceDial.
+	Unsure bool
 }
 
 // Prober makes one attempt to see whether a backend works.
@@ -73,6 +76,11 @@ type Cause struct {
 // a probe does, its goodbye included; once it has passed, [context.Cause] of it reads
 // "no answer within 1s". A verdict reached before the deadline stands, whatever happens
 // in the goodbye. A member never calls Probe twice at the same time.
+//
+// A prober that keeps something from one probe to the next, such as a connection, also is
+// an [io.Closer]: a member that is stopped calls Close after its last Probe, to let go of
+// it. The prober may be used again after that, by another member. One that wraps another has
+// to pass Close on.
 type Prober interface {
 	Probe(ctx context.Context) error
 }
@@ -87,7 +95,9 @@ type Prober interface {
 // this order: a Gate that reports "up" only when the backend becomes usable reports it
 // once, with the probe's reason.
 type Gate interface {
-	// SetHealth is called on transitions only.
+	// SetHealth is called on transitions, and again, with Down, when the reason for which it
+	// is down has changed: when Config.Fall probes in a row have failed for the same other
+	// one. Whether the probes are unsure is a part of the reason, numbers in it are not.
 	SetHealth(s State, c Cause)
 	// Eject takes the backend out until Restore. It is called again for every further
 	// failure, as the pool may have lifted an ejection by itself, so it must be

@@ -234,6 +234,51 @@ func TestDialThatFailsForWantOfOurOwnIsNoVerdict(t *testing.T) {
 	}
 }
 
+// resolved is the error of a dial whose name lookup failed.
+func resolved(e net.DNSError) error { return &net.OpError{Op: "dial", Net: "tcp", Err: &e} }
+
+func TestANameThatNobodyCouldBeAskedForIsAFailureOfAnUnsureKind(t *testing.T) {
+	late, cancel := withTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	<-late.Done()
+	for _, tt := range []struct {
+		ctx      context.Context
+		err      net.DNSError
+		want     string
+		noResult bool
+		unsure   bool
+	}{
+		{t.Context(), net.DNSError{Err: "server misbehaving", IsTemporary: true}, "name lookup: server misbehaving", false, true},
+		{t.Context(), net.DNSError{Err: "read udp 127.0.0.1:1->127.0.0.1:53: read: connection refused"}, "name lookup: read udp 127.0.0.1:1->127.0.0.1:53: read: connection refused", false, true},
+		{t.Context(), net.DNSError{Err: "i/o timeout", IsTimeout: true}, "name lookup: i/o timeout", false, true},
+		{late, net.DNSError{Err: "i/o timeout", IsTimeout: true}, "name lookup: no answer within 1ns", false, true},
+		{t.Context(), net.DNSError{Err: "no such host", IsNotFound: true}, "name lookup: no such host", false, false},
+		{t.Context(), net.DNSError{Err: "dial udp: socket: " + syscall.EMFILE.Error()}, "name lookup: dial udp: socket: " + syscall.EMFILE.Error(), true, true},
+	} {
+		err := Endpoint{Network: "tcp"}.dialReason(tt.ctx, resolved(tt.err))
+		if err.Error() != tt.want || errors.Is(err, ErrNoVerdict) != tt.noResult || unasked(resolved(tt.err)) != tt.unsure {
+			t.Errorf("%v: %q, no result %v, unsure %v", tt.err.Err, err, errors.Is(err, ErrNoVerdict), unasked(resolved(tt.err)))
+		}
+	}
+	if err := (Endpoint{}).dialReason(late, resolved(net.DNSError{IsTimeout: true})); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v does not unwrap to the deadline", err)
+	}
+}
+
+func TestAProbeOfANameIsUnsureIfTheResolverCannotBeReached(t *testing.T) {
+	was := net.DefaultResolver
+	defer func() { net.DefaultResolver = was }()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("network unreachable")
+	}}
+	for address, want := range map[string]bool{"b1.example:1": true, "b1..example:1": false, deadAddress(t): false} {
+		err := probe(t, TCP(Endpoint{Network: "tcp", Address: address}), 5*time.Second)
+		if err == nil || errors.Is(err, ErrNoVerdict) || unsure(err) != want {
+			t.Errorf("%s: %v, unsure %v, want %v", address, err, unsure(err), want)
+		}
+	}
+}
+
 func TestReasonsAreOneLineOfValidText(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"plain", "plain"},

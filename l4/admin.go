@@ -13,7 +13,8 @@ import (
 const sourceAdmin = "admin"
 
 // SetAdmin records what people want of b, and tells whether that is a change. Its sessions
-// go on in each state. Out of Maint its health is unknown, and it is not ejected: nobody
+// go on in each state; but in a pool with one writer, see Config.OnDown for when another one
+// has the place. Out of Maint its health is unknown, and it is not ejected: nobody
 // has looked at it.
 func (p *Pool) SetAdmin(b *Backend, a Admin, c Cause) bool {
 	return p.change(b, c, func() (*note, bool) {
@@ -49,16 +50,28 @@ func (p *Pool) left() []*Backend {
 }
 
 // EndRemoved resets the sessions that a removed backend still has after the given time, unless
-// it is back in the pool by then; 0 is never, and a negative one at once. It returns at once.
+// it is back in the pool by then, or has been; 0 is never, and a negative one at once. It
+// returns at once.
 func (s *Service) EndRemoved(b *Backend, within time.Duration) {
+	gone := s.pool.removal(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if within != 0 && !s.closing {
-		s.closings.Go(func() { s.endRemoved(b, within) })
+	if within != 0 && gone != 0 && !s.closing {
+		s.closings.Go(func() { s.endRemoved(b, gone, within) })
 	}
 }
 
-func (s *Service) endRemoved(b *Backend, within time.Duration) {
+// removal tells the removals of b from each other; 0 = it is in the pool.
+func (p *Pool) removal(b *Backend) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !b.removed {
+		return 0
+	}
+	return b.removals
+}
+
+func (s *Service) endRemoved(b *Backend, gone uint64, within time.Duration) {
 	if within > 0 {
 		select {
 		case <-time.After(within):
@@ -66,10 +79,7 @@ func (s *Service) endRemoved(b *Backend, within time.Duration) {
 			return
 		}
 	}
-	s.pool.mu.Lock()
-	still := b.removed
-	s.pool.mu.Unlock()
-	if !still {
+	if s.pool.removal(b) != gone {
 		return
 	}
 	if n := s.end(relay.End{Who: relay.Operator, Why: relay.Drain}, func(i SessionInfo) bool { return i.at == b }); n > 0 {

@@ -22,12 +22,17 @@ func Again(ln net.Listener) (net.Listener, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	select {
+	case <-l.closed: // an engine may have its part still
+		return nil, fmt.Errorf("l4: %w", net.ErrClosed)
+	default:
+	}
 	file, err := l.duplicate()
 	if err != nil {
 		return nil, err
 	}
 	if l.file != nil {
-		l.file.users.Add(1)
+		l.file.holders.Add(1)
 	}
 	return &listener{socket: &shared{file: file, addr: l.Addr()}, closed: make(chan struct{}), file: l.file}, nil
 }
@@ -60,9 +65,10 @@ func (l *listener) taken(by relay.Listening) {
 // gaveUp is for an engine that does not accept any more.
 func (l *listener) gaveUp() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.listening.Close()
+	listening := l.listening
 	l.listening = nil
+	l.mu.Unlock()
+	listening.Close() // without the mutex: it waits for loops, which may wait for who closes l
 }
 
 // shared is a listening socket that is open elsewhere too. It becomes a listener of package

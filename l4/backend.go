@@ -70,7 +70,9 @@ type Backend struct {
 	// Guarded by the pool's mutex, as are the weight and the priority of cfg.
 	health      Health
 	admin       Admin
+	unsure      bool // its probes call it down, though it may well be working
 	removed     bool
+	removals    uint64 // times that it was
 	ejected     bool
 	outvoted    bool      // in a pool with one writer: it is another, or none
 	conflicting bool      // outvoted, though it is up

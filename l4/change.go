@@ -1,6 +1,7 @@
 package l4
 
 import (
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -16,6 +17,7 @@ type Cause struct {
 	Step   string        // what the probe was doing
 	Saw    string        // what the backend sent instead of what was wanted
 	Errno  string        // the system's error in words
+	Unsure bool          // it may well be working: no ground to end the sessions that it has
 	Who    string        // the person, if Source is admin
 }
 
@@ -67,7 +69,11 @@ func (p *Pool) settle(b *Backend, c Cause, apply func() (*note, bool)) bool {
 	p.bar(p.withdrawn)
 	p.publish()
 	for i, o := range backends {
-		if o == b {
+		switch {
+		case o != b:
+		case were[i] == statusDown && o.status() == statusDown && why == &b.probed:
+			p.tell(slog.LevelDebug, "backend still down", o, were[i], c)
+		default:
 			p.moved(o, were[i], p.because(o, c))
 		}
 	}
@@ -107,6 +113,7 @@ func (p *Pool) because(b *Backend, c Cause) Cause {
 
 // consequence returns why the change of another backend, for c, changed b.
 func (p *Pool) consequence(b *Backend, was string, c Cause, at time.Time) Cause {
+	reason := c.Reason
 	c = Cause{Source: c.Source, Who: c.Who}
 	switch {
 	case was == statusEjected:
@@ -115,6 +122,8 @@ func (p *Pool) consequence(b *Backend, was string, c Cause, at time.Time) Cause 
 		return c
 	case b.conflicting:
 		c.Reason = p.reasonConflict()
+	case p.conflict == "":
+		c.Reason = reason
 	default:
 		c.Reason = "is the only one that claims to be the writer now"
 		if p.conflict == ConflictFirst || p.conflict == ConflictKeep {
@@ -138,12 +147,15 @@ func (p *Pool) liftEjections() {
 }
 
 // bar keeps sessions that are being connected from backends that may have none: those that
-// people have taken out, and in a strict pool those that probes have. It tells of the
-// latter.
+// people have taken out, and in a strict pool those that probes have. It tells of those of
+// the latter that are known to be down, or not to be the writer: one that people look after,
+// or that has yet to be heard, may be it still while no other is.
 func (p *Pool) bar(withdrawn func(*Backend)) {
 	for _, b := range p.backends {
-		fallen := p.strict && (b.health == Down || b.outvoted)
-		b.barred.Store(fallen || b.admin != Ready)
+		b.barred.Store(b.admin != Ready || p.strict && (b.health == Down || b.outvoted))
+		// Who is full, say, keeps its sessions; but no two writers have any.
+		down := b.health == Down && !(b.unsure && p.holder == nil)
+		fallen := p.strict && (down || b.conflicting || b.outvoted && p.holder != nil)
 		if b.fallen.Swap(fallen) != fallen && fallen && withdrawn != nil && !p.closed {
 			withdrawn(b)
 		}

@@ -83,12 +83,12 @@ func (p *Pool) choice(key uint64) Choice {
 
 // look takes a tier's backends into account; the first tier that has one decides.
 func (c *Choice) look(t *tier, number int) {
-	full := picker.NewSet(len(t.backends))
+	full := make([]bool, len(t.backends))
 	n := 0
 	for i, b := range t.backends {
 		active, limit := b.active.Load(), b.limit.Load()
 		if limit > 0 && active >= limit {
-			full.Add(i)
+			full[i] = true
 			c.Excluded = append(c.Excluded, Exclusion{b.cfg.Name, fmt.Sprintf("has %d sessions of the %d that it may have (max_connections)", active, limit)})
 			continue
 		}
@@ -101,7 +101,7 @@ func (c *Choice) look(t *tier, number int) {
 		return
 	}
 	c.Digest = t.picker.Digest()
-	if k := t.picker.Pick(c.Key, full); k >= 0 {
+	if k := t.would(c.Key, full); k >= 0 {
 		c.Backend = t.backends[k].cfg.Name
 		c.Certain = n == 1 || slices.Contains([]string{picker.SourceHash, picker.Maglev, picker.First}, c.Balance)
 		c.Why = reasons[c.Balance]
@@ -116,6 +116,20 @@ func (c *Choice) look(t *tier, number int) {
 			c.Why += ")"
 		}
 	}
+}
+
+// would tells which backend choose would take; see there.
+func (t *tier) would(key uint64, full []bool) int {
+	var avoid *picker.Set
+	k := t.picker.Pick(key, nil)
+	for k >= 0 && full[k] {
+		if avoid == nil {
+			avoid = picker.NewSet(len(t.backends))
+		}
+		avoid.Add(k)
+		k = t.picker.Pick(key, avoid)
+	}
+	return k
 }
 
 // reasons say why a policy chooses as it does.

@@ -45,8 +45,9 @@ type Config struct {
 	// called with a lock held that sessions need: it must not wait, nor call the service.
 	Transition func(Transition)
 
-	// Decision hears of every session that failed for want of a backend or was retried, at
-	// its end; nil = nobody does. It is called on the path of sessions and must not wait.
+	// Decision hears of every session that failed for want of a backend, waited for one or was
+	// retried, at its end; nil = nobody does. It is called on the path of sessions and must
+	// not wait.
 	Decision func(Decision)
 
 	MaxConnections int // sessions at one time; 0 = no limit

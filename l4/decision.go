@@ -18,7 +18,8 @@ type Attempt struct {
 	Took    time.Duration
 }
 
-// Decision is the record of a session that no backend was found for, or not at once.
+// Decision is the record of a session that no backend was found for, or not at once: it was
+// refused, it waited, or a backend was tried for it in vain.
 type Decision struct {
 	Time     time.Time // of its end
 	Service  string
@@ -30,11 +31,11 @@ type Decision struct {
 	Attempts []Attempt     // that failed: the first 16, in their order
 }
 
-// decided tells of a session that failed or was retried, if somebody wants to hear.
+// decided tells of a session that was not served at once, if somebody wants to hear.
 func (sess *Session) decided(e relay.End) {
 	tell, t := sess.svc.decision, sess.troubles
-	retried := t != nil && len(t.attempts) > 0
-	if tell == nil || !retried && !unserved(e.Why) {
+	delayed := t != nil && (len(t.attempts) > 0 || t.held.total > 0)
+	if tell == nil || !delayed && !unserved(e.Why) {
 		return
 	}
 	s := sess.svc

@@ -11,7 +11,7 @@ import (
 // Edit is a change of a pool's members.
 type Edit struct {
 	Add    []BackendConfig            // unknown in health
-	Remove []*Backend                 // those that are not in the pool are passed over
+	Remove []*Backend                 // of these and of the next, those that are not in the pool are passed over
 	Update map[*Backend]BackendConfig // weight, priority and connection limit; name and address stay
 	Order  []string                   // the names of all that are in the pool afterwards; nil = new ones come last
 }
@@ -38,21 +38,25 @@ func (p *Pool) Edit(e Edit, c Cause) ([]*Backend, error) {
 		for _, b := range e.Remove {
 			p.expel(b, c)
 		}
-		for b, u := range e.Update {
-			b.update(u)
-		}
-		for i := range next {
-			if next[i].backend == nil {
-				next[i].backend = p.admit(next[i].cfg)
+		for i, m := range next {
+			if m.backend == nil {
+				next[i].backend = p.admit(m.cfg)
+			} else {
+				m.backend.update(m.cfg)
 			}
 		}
-		for _, a := range e.Add {
-			i := slices.IndexFunc(next, func(m member) bool { return m.cfg.Name == a.named().Name })
-			added = append(added, next[i].backend)
+		for _, b := range e.Remove {
+			if b.removed { // and not back: that one was there all the time
+				b.barred.Store(true)
+			}
 		}
 		p.backends = make([]*Backend, len(next))
+		named := make(map[string]*Backend, len(next))
 		for i, m := range next {
-			p.backends[i] = m.backend
+			p.backends[i], named[m.cfg.Name] = m.backend, m.backend
+		}
+		for _, a := range e.Add {
+			added = append(added, named[a.named().Name])
 		}
 		return nil, true
 	})
@@ -140,7 +144,7 @@ func (p *Pool) expel(b *Backend, c Cause) {
 	}
 	p.leaving = append(p.leaving, b)
 	b.removed = true
-	b.barred.Store(true)
+	b.removals++
 	b.ordered = note{c.Reason, time.Now()}
 }
 

@@ -112,8 +112,11 @@ func (sess *Session) connect() relay.End {
 		if e = sess.hold(e); e.Why != relay.Running {
 			return sess.refused(e)
 		}
-		if sess.trouble().held.scout {
-			sess.knock()
+		if t := sess.trouble(); t.held.scout && t.held.limited {
+			if sess.knock(); sess.patience(e.Why) <= 0 {
+				sess.passTurn()
+				return sess.refused(e)
+			}
 		}
 	}
 }
@@ -141,6 +144,7 @@ func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
 		}
 		return nil, relay.End{Who: relay.Sluice, Why: why}
 	}
+	sess.retries(b)
 	sess.attempts++
 	if sess.attempts > 1 {
 		b.retries.Add(1)
@@ -151,28 +155,46 @@ func (sess *Session) choose(dialled []*Backend) (*Backend, relay.End) {
 
 // chooseFor is choose without the accounts.
 func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.Why) {
-	tried := sess.failed()
 	limit := sess.cfg.Connect.Attempts
 	switch {
 	case s.paused() && len(dialled) == 0:
 		return nil, relay.Paused
-	case limit > 0 && len(tried)+len(dialled) >= limit:
+	case limit > 0 && len(sess.failed())+len(dialled) >= limit:
 		return nil, relay.ConnectFailed // others may be usable still: this is no outage
 	case !sess.turns():
 		return nil, relay.BackendsFull
 	}
-	heard := sess.heardBy()
+	tried, heard := sess.failed(), sess.heardBy()
 	if len(dialled)+len(heard) > 0 {
 		tried = slices.Concat(tried, dialled, heard)
 	}
-	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), tried)
+	b, why := s.pool.choose(picker.Hash(sess.client.Addr()), tried, sess.excused()...)
 	if b != nil || why == relay.BackendsFull || len(sess.failed())+len(heard) == 0 {
 		return b, why
 	}
-	if len(dialled) == 0 && len(sess.failed()) > 0 {
+	if len(dialled) == 0 && len(sess.failed()) > 0 && len(sess.heardOnce()) == 0 {
 		s.pool.noUsable("each backend tried failed to connect, the last one, " + sess.trouble().last)
 	}
 	return nil, relay.ConnectFailed
+}
+
+// excused returns the backends that failed by no fault of theirs: they were taken out of use
+// while they were dialled.
+func (sess *Session) excused() []*Backend {
+	if sess.troubles == nil {
+		return nil
+	}
+	return sess.withdrawn
+}
+
+// retries notes that b is dialled once more, if it was excused.
+func (sess *Session) retries(b *Backend) {
+	t := sess.troubles
+	if t == nil || len(t.withdrawn) == 0 {
+		return
+	}
+	is := func(o *Backend) bool { return o == b }
+	t.tried, t.withdrawn = slices.DeleteFunc(t.tried, is), slices.DeleteFunc(t.withdrawn, is)
 }
 
 // refused counts a client that no backend was found for.
@@ -190,11 +212,7 @@ var errWithdrawn = errors.New("taken out of use meanwhile")
 // that was withdrawn meanwhile.
 func (sess *Session) connected() error {
 	b := sess.backend
-	sess.takeOff()
-	sess.serving.Store(b)
-	if b.barred.Load() {
-		sess.serving.Store(nil)
-		sess.ground()
+	if !sess.serve(b) {
 		return errWithdrawn
 	}
 	b.hear().DialOK(sess.svc.at(sess.dialled))
@@ -217,12 +235,12 @@ func (sess *Session) lost(b *Backend, began time.Duration, err error, gone bool)
 	s := sess.svc
 	fault := sess.faultOf(err)
 	fault.began = s.at(began)
-	b.give()
-	if b.limit.Load() > 0 {
-		s.room.slot()
-	}
+	s.giveSlotBack(b)
 	b.blame(fault)
 	sess.failedWith(b, fault.text, began)
+	if fault.kind == dialWithdrawn {
+		sess.withdrawn = append(sess.withdrawn, b)
+	}
 	return sess.giveUp(fault, gone)
 }
 
@@ -231,6 +249,14 @@ func (s *Service) giveBack(b *Backend) {
 	b.give()
 	if b.limit.Load() > 0 {
 		s.room.signal()
+	}
+}
+
+// giveSlotBack ends what a dial that led to no session had reserved.
+func (s *Service) giveSlotBack(b *Backend) {
+	b.give()
+	if b.limit.Load() > 0 {
+		s.room.slot()
 	}
 }
 

@@ -1,6 +1,7 @@
 package l4
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -65,7 +66,8 @@ func (sess *Session) firstFlight() relay.End {
 	for {
 		f.sent = 0
 		a := f.exchange()
-		if f.ground() && a.silent() {
+		away := f.ground()
+		if away && a.silent() {
 			a.err = errDiverted
 		}
 		f.relay.Client.SetReadDeadline(time.Time{})
@@ -74,8 +76,12 @@ func (sess *Session) firstFlight() relay.End {
 		case sess.wasKilled():
 			return relay.End{Who: relay.Sluice, Why: relay.Internal} // its end is the kill's
 		case f.gone:
+			f.deliver()
 			return relay.End{Who: relay.Client, Why: relay.Reset}
 		case a.spoken(), a.silent(), f.tooMuch(), f.ended && errors.Is(a.err, io.EOF):
+			if away && f.svc.cfg().OnDown == OnDownClose {
+				return relay.End{Who: relay.Sluice, Why: relay.BackendDown} // too late to go elsewhere
+			}
 			return f.land(a)
 		}
 		if e := f.again(a.err); e.Why != relay.Running {
@@ -84,12 +90,12 @@ func (sess *Session) firstFlight() relay.End {
 	}
 }
 
-// divert has a session in its first flight go on with another backend, unless it has been
-// answered. Others it leaves as they are.
-func (sess *Session) divert() {
+// divert has a session of b in its first flight go on with another backend, unless it has
+// been answered. Others it leaves as they are.
+func (sess *Session) divert(b *Backend) {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	if sess.flight != grounded {
+	if sess.flight != grounded && sess.serving.Load() == b {
 		sess.flight = diverted
 		sess.heed()
 	}
@@ -99,22 +105,6 @@ func (sess *Session) divert() {
 func (sess *Session) heed() {
 	if sess.flight == diverted && sess.relay.Ends != nil && sess.relay.Backend != nil {
 		sess.relay.Backend.SetReadDeadline(past)
-	}
-}
-
-// aloft tells whether the session is in its first flight.
-func (sess *Session) aloft() bool {
-	sess.mu.Lock()
-	defer sess.mu.Unlock()
-	return sess.flight != grounded
-}
-
-// takeOff begins the first flight, if there is to be one.
-func (sess *Session) takeOff() {
-	if sess.cfg.Connect.Replay > 0 {
-		sess.mu.Lock()
-		sess.flight = flying
-		sess.mu.Unlock()
 	}
 }
 
@@ -132,6 +122,7 @@ func (sess *Session) ground() bool {
 // ended the session, or more has been said than is kept.
 func (f *flight) exchange() answer {
 	client, backend := f.relay.Client, f.relay.Backend
+	defer relay.Guard(backend, f.cfg.Limits)()
 	heard := make(chan answer, 1)
 	go func() {
 		b := make([]byte, answerBuffer)
@@ -220,6 +211,26 @@ func (f *flight) land(a answer) relay.End {
 	return relay.End{}
 }
 
+// deliver sends the backend what is left of the words of a client that has reset its
+// connection, before that becomes a reset of the backend's.
+func (f *flight) deliver() {
+	within := f.cfg.Limits.User
+	if within <= 0 {
+		within = lastDelivery
+	}
+	backend := f.relay.Backend
+	backend.SetWriteDeadline(time.Now().Add(within))
+	n, err := backend.Write(f.words[f.sent:])
+	f.relay.Carried(relay.ToBackend, int64(f.sent+n))
+	if err == nil {
+		relay.LetThrough(backend, within)
+	}
+}
+
+// lastDelivery is how long a backend may take to accept the last words of a client that is
+// gone, if no user timeout says so.
+const lastDelivery = 30 * time.Second
+
 // hearing is a backend that got what a client said first, and how often it had fallen by
 // then.
 type hearing struct {
@@ -242,8 +253,8 @@ func (f *flight) again(why error) relay.End {
 	f.mu.Lock()
 	abort(f.relay.Backend)
 	f.relay.Backend = nil
-	f.mu.Unlock()
 	f.serving.Store(nil)
+	f.mu.Unlock()
 	if f.blames(why) {
 		b.hear().EndedAtOnce()
 	}
@@ -270,6 +281,14 @@ func (f *flight) blames(why error) bool {
 	return !deserved && !errors.Is(why, errDiverted) && f.svc.now()-f.dialled < atOnce
 }
 
+// heardOnce returns who got the session's first words, and ended it.
+func (sess *Session) heardOnce() []hearing {
+	if sess.troubles == nil {
+		return nil
+	}
+	return sess.troubles.heard
+}
+
 // heardBy returns the backends that got the session's first words and have not fallen
 // since: they are not to get them twice.
 func (sess *Session) heardBy() (all []*Backend) {
@@ -292,6 +311,9 @@ func (sess *Session) knocks() bool {
 // open tells whether it is not known if the backend has gone since.
 func (h hearing) open() bool { return !h.knocked && h.b.falls.Load() == h.falls }
 
+// knockTime bounds a knock: a backend that is being restarted refuses at once.
+const knockTime = time.Second
+
 // knock dials once each backend that got the session's first words, to learn whether it has
 // gone since: nobody else may be about to.
 func (sess *Session) knock() {
@@ -301,11 +323,14 @@ func (sess *Session) knock() {
 	s := sess.svc
 	for i := range sess.troubles.heard {
 		h := &sess.troubles.heard[i]
-		if !h.open() {
+		if !h.open() || !h.b.take() {
 			continue
 		}
 		began := time.Now()
-		conn, err := sess.dial(s.ctx, h.b)
+		ctx, cancel := context.WithTimeoutCause(s.ctx, knockTime, os.ErrDeadlineExceeded)
+		conn, err := sess.dial(ctx, h.b)
+		cancel()
+		s.giveSlotBack(h.b)
 		if err == nil {
 			h.knocked = true
 			conn.Close()

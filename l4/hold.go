@@ -104,6 +104,9 @@ func (r *waitingRoom) count(w *waiter, n int32) {
 	r.n.Add(n)
 	if w.full {
 		r.full.Add(n)
+		if n < 0 { // who has seen that it waits, and is about to wait behind it, must hear
+			r.slots.Add(1)
+		}
 	}
 }
 
@@ -175,6 +178,13 @@ func (r *waitingRoom) slot() {
 	}
 }
 
+// pass gives a turn, or a slot, that somebody does not take to the next.
+func (r *waitingRoom) pass() {
+	if r.next(1) == 0 {
+		r.slot()
+	}
+}
+
 // depart gives up a ticket.
 func (r *waitingRoom) depart() {
 	r.mu.Lock()
@@ -182,11 +192,11 @@ func (r *waitingRoom) depart() {
 	r.members--
 }
 
-// next makes it the turn of so many who have not had one by the newest event: else two
+// next makes it the turn of so many, and returns of how many, who have not had one by the newest event: else two
 // whom the same backend fails would call each other for ever.
-func (r *waitingRoom) next(n int) {
+func (r *waitingRoom) next(n int) (called int) {
 	if r.n.Load() == 0 {
-		return
+		return 0
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,9 +206,11 @@ func (r *waitingRoom) next(n int) {
 		if w.served <= newest {
 			r.call(w)
 			n--
+			called++
 		}
 		w = following
 	}
+	return called
 }
 
 // proven tells of a connect that succeeded.
@@ -211,13 +223,16 @@ func (r *waitingRoom) proven() {
 
 // held is what a session that waits, or has waited, knows of it.
 type held struct {
-	total  time.Duration // for which it has waited, in all
-	ticket uint64
-	turn   bool   // it is its turn to choose, and others may follow
-	scout  bool   // likewise, but on trial: others follow when it is connected
-	scouts int    // such tries in a row
-	seen   seen   // when it last chose in vain
-	served uint64 // see waiter
+	total   time.Duration // for which it has waited, in all
+	since   time.Duration // when it began to wait, on the service's clock; 0 = it never did
+	paused  time.Duration // for which it waited for the end of a pause
+	ticket  uint64
+	turn    bool   // it is its turn to choose, and others may follow
+	scout   bool   // likewise, but on trial: others follow when it is connected
+	scouts  int    // such tries in a row
+	limited bool   // it had nothing to dial when it last waited
+	seen    seen   // when it last chose in vain
+	served  uint64 // see waiter
 }
 
 // mayHold tells whether a client that ends so for want of a backend may wait for one.
@@ -245,16 +260,22 @@ func (sess *Session) hold(e relay.End) relay.End {
 		ticket: t.held.ticket, served: t.held.served, full: full,
 		limited: e.Why == relay.ConnectFailed && len(t.tried) == 0,
 	}
+	if t.held.since == 0 {
+		t.held.since = now
+	}
 	if !s.room.enter(w, t.held.seen) {
 		sess.note("too many clients wait for a backend already")
 		return e
 	}
-	t.held.ticket, t.held.turn, t.held.scout = w.ticket, false, false
+	t.held.ticket, t.held.turn, t.held.scout, t.held.limited = w.ticket, false, false, w.limited
 	sess.setWaits(true)
 	end := sess.wait(w, e)
 	sess.setWaits(false)
 	t.held.total += s.now() - now
-	t.tried = nil
+	if e.Why == relay.Paused {
+		t.held.paused += s.now() - now
+	}
+	t.tried, t.withdrawn = nil, nil
 	return end
 }
 
@@ -262,8 +283,7 @@ func (sess *Session) hold(e relay.End) relay.End {
 func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 	s, t, gone := sess.svc, sess.trouble(), sess.watchClient()
 	defer gone.stop()
-	began := s.now()
-	deadline := time.NewTimer(sess.patience(e.Why, began))
+	deadline := time.NewTimer(sess.patience(e.Why))
 	defer deadline.Stop()
 	scout := time.NewTimer(sess.scoutPause())
 	defer scout.Stop()
@@ -283,7 +303,7 @@ func (sess *Session) wait(w *waiter, e relay.End) relay.End {
 			}
 			scout.Reset(sess.scoutPause())
 		case <-deadline.C:
-			if d := sess.patience(e.Why, began); d > 0 { // the pause was made longer
+			if d := sess.patience(e.Why); d > 0 { // the pause was made longer
 				deadline.Reset(d)
 				continue
 			}
@@ -306,7 +326,7 @@ func (sess *Session) setWaits(waits bool) {
 // leaveRoom ends a wait in vain.
 func (sess *Session) leaveRoom(w *waiter, e relay.End) relay.End {
 	if !sess.svc.room.leave(w) {
-		sess.svc.room.next(1)
+		sess.svc.room.pass()
 	}
 	return e
 }
@@ -329,7 +349,7 @@ func (sess *Session) chose() {
 func (sess *Session) passTurn() {
 	if t := sess.troubles; t != nil && (t.held.turn || t.held.scout) {
 		t.held.turn, t.held.scout = false, false
-		sess.svc.room.next(1)
+		sess.svc.room.pass()
 	}
 }
 
@@ -341,10 +361,11 @@ func (sess *Session) departs() {
 	}
 }
 
-// patience returns for how long more a session may wait that has waited since then.
-func (sess *Session) patience(why relay.Why, began time.Duration) time.Duration {
-	s := sess.svc
-	left := sess.cfg.Connect.Hold - sess.trouble().held.total - (s.now() - began)
+// patience returns for how long more a session may wait: hold is over so long after it began
+// to, whatever it did in between, but for pauses.
+func (sess *Session) patience(why relay.Why) time.Duration {
+	s, h := sess.svc, &sess.trouble().held
+	left := h.since + h.paused + sess.cfg.Connect.Hold - s.now()
 	if why == relay.Paused {
 		left = max(left, s.pausedUntil()-s.now()+sess.cfg.Connect.Hold+resumeTime)
 	}

@@ -347,3 +347,84 @@ func TestAHeldClientKeepsItsPlaceWhileItHasItsTurn(t *testing.T) {
 		t.Error("there is no place though nobody is there")
 	}
 }
+
+// One that waits for its words' sake does not keep those behind it from a backend that is
+// back, and neither do ten.
+func TestAHeldClientWhoseBackendHasHeardItHoldsUpNobody(t *testing.T) {
+	const others = 20
+	for _, most := range []int{0, 1000} {
+		cfg := replaying(100)
+		cfg.OnDown, cfg.Connect.Hold = OnDownClose, patience
+		var frozen atomic.Bool
+		frozen.Store(true)
+		one := backend(t, func(c relay.Conn) {
+			if frozen.Load() {
+				mute(c)
+				return
+			}
+			echo(c)
+		}).config("b1")
+		one.MaxConnections = most
+		r := serve(t, cfg, one)
+		p, b := r.Pool(), r.backends[0]
+		var heard []relay.Conn
+		for range 10 {
+			c := r.connect()
+			send(t, c, "hello")
+			heard = append(heard, c)
+		}
+		eventually(t, "the flights", func() bool { return b.total.Load() == 10 })
+		p.SetHealth(b, Down, byProbe)
+		r.awaitHeld(10)
+		served, wait := r.each(others)
+		r.awaitHeld(10 + others)
+		frozen.Store(false)
+		began := time.Now()
+		p.SetHealth(b, Up, byProbe)
+		wait()
+		if served.Load() != others {
+			t.Errorf("%d of %d were served", served.Load(), others)
+		}
+		for _, c := range heard { // it has gone down since it heard them: it may hear them again
+			expectRead(t, c, "hello")
+		}
+		if took := time.Since(began); took > patience/3 {
+			t.Errorf("all were served after %v", took)
+		}
+	}
+}
+
+// Likewise if it is not known to have fallen: those who wait for another backend stand aside.
+func TestAHeldClientThatMayNotBeReplayedHoldsUpNobody(t *testing.T) {
+	cfg := replaying(100)
+	cfg.Connect.Hold = patience
+	var heard atomic.Bool
+	r := serve(t, cfg, backend(t, func(c relay.Conn) {
+		if heard.CompareAndSwap(false, true) {
+			read(t, c, 5)
+			abort(c)
+			return
+		}
+		echo(c)
+	}).config("b1"))
+	first := r.connect()
+	send(t, first, "hello")
+	r.awaitHeld(1)
+	r.Pool().SetAdmin(r.backends[0], Drain, byAdmin)
+	served, wait := r.each(20)
+	r.awaitHeld(21)
+	r.Pool().SetAdmin(r.backends[0], Ready, byAdmin)
+	wait()
+	if served.Load() != 20 {
+		t.Errorf("%d were served", served.Load())
+	}
+	if n := r.Stats().Held; n != 1 {
+		t.Errorf("%d wait, want the one whose words it has had", n)
+	}
+	more, err := r.Pool().Add(backend(t, echo).config("b2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Pool().SetHealth(more[0], Up, byProbe)
+	expectRead(t, first, "hello")
+}

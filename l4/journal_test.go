@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -54,6 +55,13 @@ func (j *journal) of(msg string) []line {
 		}
 	}
 	return found
+}
+
+// all returns every record, in order.
+func (j *journal) all() []line {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.lines)
 }
 
 // await waits for n records with the given message and returns them.

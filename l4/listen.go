@@ -46,22 +46,22 @@ type listener struct {
 	closing sync.Once
 	closed  chan struct{}
 
+	file *socketFile // nil = none is removed with the listener
+
 	mu        sync.Mutex      // guards the rest
 	listening relay.Listening // the engine's part, once it has one
-	file      *socketFile     // of a Unix socket; nil = there is none, or it is not ours
 }
 
-// socketFile is a Unix socket's file, which is removed with the last listener on it.
+// socketFile is the file of a Unix socket, which goes with the last listener that has it.
 type socketFile struct {
-	path  string
-	info  os.FileInfo
-	users atomic.Int32
+	path    string
+	info    os.FileInfo
+	holders atomic.Int32
 }
 
-// release gives up one use of it; there may be no file. One that another process has put in
-// the place meanwhile is left alone.
-func (f *socketFile) release() {
-	if f == nil || f.users.Add(-1) > 0 {
+// letGo leaves the file alone if another process has put its own in the place meanwhile.
+func (f *socketFile) letGo() {
+	if f == nil || f.holders.Add(-1) > 0 {
 		return
 	}
 	if now, err := os.Lstat(f.path); err == nil && os.SameFile(now, f.info) {
@@ -83,22 +83,24 @@ func newListener(ln net.Listener, address string) net.Listener {
 	}
 	l := &listener{socket: s, closed: make(chan struct{})}
 	if u, ok := ln.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
 		if info, err := os.Lstat(address); err == nil { // else an abstract name, or gone already
-			u.SetUnlinkOnClose(false)
 			l.file = &socketFile{path: address, info: info}
-			l.file.users.Store(1)
+			l.file.holders.Store(1)
 		}
 	}
 	return l
 }
 
-// Close implements net.Listener. Closing again does nothing.
+// Close closes this listener, and no other one on its socket.
 func (l *listener) Close() error {
 	err := l.socket.Close()
 	l.closing.Do(func() {
 		err = nil // an engine that accepts has closed package net's part before
 		close(l.closed)
-		l.file.release()
+		l.mu.Lock() // Again may be about to share the file
+		defer l.mu.Unlock()
+		l.file.letGo()
 	})
 	return err
 }

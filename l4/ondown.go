@@ -35,8 +35,8 @@ func (s *Service) withdrawn(b *Backend) {
 func (s *Service) divertAll(b *Backend) {
 	for _, h := range s.sessionsOf(b) {
 		s.mu.Lock()
-		if h.still(b) {
-			h.sess.divert()
+		if h.still() {
+			h.sess.divert(b)
 		}
 		s.mu.Unlock()
 	}
@@ -82,17 +82,15 @@ type holding struct {
 	start time.Duration
 }
 
-// still tells whether it is the same session, and b's. With the service's mutex held.
-func (h holding) still(b *Backend) bool {
-	return h.sess.listed && h.sess.start == h.start && h.sess.serving.Load() == b
-}
+// still tells whether it is the same session. With the service's mutex held.
+func (h holding) still() bool { return h.sess.listed && h.sess.start == h.start }
 
 // sessionsOf returns the sessions that b has accepted, the oldest first.
 func (s *Service) sessionsOf(b *Backend) (all []holding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for sess := range s.sessions.all {
-		if sess.serving.Load() == b {
+		if sess.servedBy(b) {
 			all = append(all, holding{sess, sess.start})
 		}
 	}
@@ -105,13 +103,38 @@ func (s *Service) sessionsOf(b *Backend) (all []holding) {
 func (s *Service) closeOne(h holding, b *Backend) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !h.still(b) || h.sess.aloft() { // the latter was diverted
-		return false
-	}
-	return h.sess.kill(relay.End{Who: relay.Sluice, Why: relay.BackendDown})
+	return h.still() && h.sess.killAt(b, relay.End{Who: relay.Sluice, Why: relay.BackendDown})
 }
 
-// serving is the backend that a session has been connected to. It is set before the
-// session asks whether the backend is barred, and a backend is barred before its sessions
-// are looked for: one of the two sees the other.
+// serving is the backend that a session has been connected to. It is set, with the
+// session's mutex held, only if the backend is not barred then; and a backend is barred
+// before its sessions are looked for, with that mutex: one of the two sees the other.
 type serving struct{ atomic.Pointer[Backend] }
+
+// serve makes the session b's, unless b is barred.
+func (sess *Session) serve(b *Backend) bool {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	if b.barred.Load() {
+		return false
+	}
+	sess.serving.Store(b)
+	if sess.cfg.Connect.Replay > 0 {
+		sess.flight = flying
+	}
+	return true
+}
+
+func (sess *Session) servedBy(b *Backend) bool {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.serving.Load() == b
+}
+
+// killAt ends a session of b; false if it is not, was killed before, or is in its first
+// flight: that was diverted, and ends itself if it cannot be.
+func (sess *Session) killAt(b *Backend, e relay.End) bool {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.serving.Load() == b && sess.flight == grounded && sess.killNow(e)
+}

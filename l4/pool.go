@@ -74,10 +74,21 @@ func newBackend(c BackendConfig) *Backend {
 	return b
 }
 
-// SetHealth records the verdict of b's probes.
+// SetHealth records the verdict of b's probes; or, for one that is down already, that the
+// reason is another.
 func (p *Pool) SetHealth(b *Backend, h Health, c Cause) {
 	p.change(b, c, func() (*note, bool) {
-		changed := b.health != h && b.admin != Maint && !b.removed
+		if b.admin == Maint || b.removed {
+			return nil, false
+		}
+		changed := b.health != h
+		if h == Down {
+			still := !changed && (b.probed.reason != c.Reason || b.unsure != c.Unsure)
+			b.unsure = c.Unsure
+			if still {
+				return &b.probed, true
+			}
+		}
 		if changed && (h == Down || b.health == Down) {
 			b.falls.Add(1)
 		}
@@ -121,27 +132,34 @@ func (p *Pool) countUsable() (n int) {
 	return n
 }
 
-// choose picks and reserves a backend; see view.choose.
-func (p *Pool) choose(key uint64, tried []*Backend) (b *Backend, why relay.Why) {
+// choose picks and reserves a backend; see view.choose. Those of tried that are in excused
+// as well may be had if they are not barred any more.
+func (p *Pool) choose(key uint64, tried []*Backend, excused ...*Backend) (b *Backend, why relay.Why) {
 	if b, why = p.view.Load().choose(key, tried); b == nil {
-		b = p.chooseNew(tried)
+		return p.chooseNow(key, tried, excused)
 	}
 	return b, why
 }
 
-// chooseNew reserves a backend that the view does not show yet, if it is behind.
-func (p *Pool) chooseNew(tried []*Backend) *Backend {
+// chooseNow is choose for whom the view had nothing. What keeps sessions from a backend is
+// in force before the view that has another one is there: with the mutex held it is, or
+// build runs and the states tell.
+func (p *Pool) chooseNow(key uint64, tried, excused []*Backend) (*Backend, relay.Why) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.busy {
-		return nil
+	if len(excused) > 0 {
+		tried = slices.DeleteFunc(slices.Clone(tried), func(b *Backend) bool { return slices.Contains(excused, b) && !b.barred.Load() })
+	}
+	b, why := p.view.Load().choose(key, tried)
+	if b != nil || !p.busy {
+		return b, why
 	}
 	for _, t := range p.draft().tiers {
 		for _, b := range t.backends {
 			if !slices.Contains(tried, b) && b.take() {
-				return b
+				return b, relay.Running
 			}
 		}
 	}
-	return nil
+	return nil, why
 }

@@ -322,3 +322,25 @@ func TestSessionsStayWhereTheyAre(t *testing.T) {
 		c.Close()
 	}
 }
+
+// One that was taken out of use while it was dialled did not fail: when it is back it may be
+// dialled again, and one that failed may not.
+func TestABackendThatIsBackIsExcused(t *testing.T) {
+	p, b, _ := pool(t, picker.First, plain(2)...)
+	p.SetAdmin(b[0], Drain, byAdmin)
+	if got, why := p.choose(0, b, b[0]); got != nil || why != relay.NoBackend {
+		t.Errorf("chose %v, %v", got, why)
+	}
+	p.SetAdmin(b[0], Ready, byAdmin)
+	if got, _ := p.choose(0, b, b[0]); got != b[0] {
+		t.Errorf("chose %v", got)
+	}
+	if got, why := p.choose(0, b); got != nil || why != relay.NoBackend {
+		t.Errorf("chose %v, %v", got, why)
+	}
+	s := Session{troubles: &troubles{tried: []*Backend{b[1], b[0]}, withdrawn: []*Backend{b[0]}}}
+	s.retries(b[0])
+	if len(s.excused()) != 0 || len(s.failed()) != 1 || s.failed()[0] != b[1] {
+		t.Errorf("excused: %v, failed: %v", s.excused(), s.failed())
+	}
+}

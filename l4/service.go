@@ -46,6 +46,7 @@ type Service struct {
 
 	mu        sync.Mutex // guards the rest
 	closing   bool       // with stopping closed
+	shut      bool       // nobody accepts any more
 	listeners map[net.Listener]struct{}
 	sessions  sessionList
 	ids       uint64 // of the newest session
@@ -178,6 +179,9 @@ func (s *Service) stopListening() {
 	}
 	s.mu.Unlock()
 	s.accepting.Wait()
+	s.mu.Lock()
+	s.shut = true
+	s.mu.Unlock()
 }
 
 // killAll ends every session and returns how many there were.

@@ -46,16 +46,17 @@ type Session struct {
 
 // troubles are what most sessions have none of.
 type troubles struct {
-	tried    []*Backend // those that failed, since it last waited
-	attempts []Attempt  // the first that failed
-	last     string     // what went wrong in words: the last failed dial, or the PROXY header
-	name     string     // of the last backend that failed
-	held     held
-	pending  relay.Dialling // of backend, under way
-	hedged   int            // dials to another backend while one was silent
-	spoken   bool           // the client has said something, and it is kept
-	heard    []hearing      // who got the client's first words, and ended the session
-	replayed int            // times that the client's first words went to another backend
+	tried     []*Backend // those that failed, since it last waited
+	withdrawn []*Backend // those of them that failed by no fault of theirs
+	attempts  []Attempt  // the first that failed
+	last      string     // what went wrong in words: the last failed dial, or the PROXY header
+	name      string     // of the last backend that failed
+	held      held
+	pending   relay.Dialling // of backend, under way
+	hedged    int            // dials to another backend while one was silent
+	spoken    bool           // the client has said something, and it is kept
+	heard     []hearing      // who got the client's first words, and ended the session
+	replayed  int            // times that the client's first words went to another backend
 }
 
 // failed returns the backends that failed.
@@ -87,11 +88,12 @@ func (sess *Session) failedWith(b *Backend, what string, began time.Duration) {
 }
 
 // begin makes the record of an accepted connection, for which descriptors have been
-// reserved. It returns false when the service is closing.
+// reserved. It returns false when the service has closed its listeners; before, a client that
+// was accepted is one that nobody else will serve.
 func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
+	if s.shut {
 		return nil, false
 	}
 	sess := s.spare.take()
@@ -118,6 +120,11 @@ func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 func (sess *Session) kill(e relay.End) bool {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
+	return sess.killNow(e)
+}
+
+// killNow is kill with mu held.
+func (sess *Session) killNow(e relay.End) bool {
 	first := sess.killed.Why == relay.Running
 	if first {
 		sess.killed = e

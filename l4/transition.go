@@ -68,6 +68,12 @@ func (p *Pool) moved(b *Backend, from string, c Cause) {
 	case out(to):
 		msg = "backend down"
 	}
+	p.tell(level, msg, b, from, c)
+}
+
+// tell logs a transition and passes it on.
+func (p *Pool) tell(level slog.Level, msg string, b *Backend, from string, c Cause) {
+	to := b.status()
 	t := Transition{
 		Time: time.Now(), Service: p.service, Backend: b.cfg.Name, Address: b.cfg.Address, From: from, To: to, Cause: c,
 		Sessions: b.active.Load(), Usable: p.usable, Total: len(p.backends),

@@ -169,3 +169,138 @@ func TestTheFirstElectionWaitsForAll(t *testing.T) {
 		}
 	}
 }
+
+// Before all have been heard nothing is known to be wrong: nobody is called down, and no
+// outage is told. Then one writer is, or none.
+func TestNothingIsSaidToBeDownBeforeAllHaveBeenHeard(t *testing.T) {
+	for _, conflict := range []Conflict{ConflictNone, ConflictKeep, ConflictFirst} {
+		p, b, j := writerPool(t, conflict, plain(3)...)
+		p.SetHealth(b[1], Up, byProbe)
+		p.SetHealth(b[2], Up, byProbe)
+		p.Eject(b[1], byDial)
+		p.Restore(b[1], byProbe)
+		if said := j.said(); len(said) != 0 || p.shape() != "" {
+			t.Errorf("%s: said %v, to be had %q", conflict, said, p.shape())
+		}
+		for _, b := range b[1:] {
+			if b.status() != "unknown" || !b.barred.Load() || b.excuse() != "no writer is chosen before every backend has been probed once" {
+				t.Errorf("%s: %s is %s: %s", conflict, b.Name(), b.status(), b.excuse())
+			}
+		}
+		p.SetHealth(b[0], Down, byProbe)
+		up, down, out := len(j.of("backend up")), len(j.of("backend down")), len(j.of("no usable backend"))
+		if conflict == ConflictNone {
+			if up != 0 || down != 3 || out != 1 || p.shape() != "" {
+				t.Errorf("%s: %v, to be had %q", conflict, j.said(), p.shape())
+			}
+			continue
+		}
+		if up != 1 || down != 2 || out != 0 || p.shape() != "b2" {
+			t.Errorf("%s: %v, to be had %q", conflict, j.said(), p.shape())
+		}
+	}
+}
+
+func TestOneInMaintIsNotWaitedForAndOneThatIsBackNeither(t *testing.T) {
+	p, b, j := writerPool(t, ConflictKeep, plain(3)...)
+	p.SetHealth(b[1], Up, byProbe)
+	p.SetHealth(b[2], Down, byProbe)
+	if p.shape() != "" {
+		t.Errorf("to be had before b1 was heard: %q", p.shape())
+	}
+	p.SetAdmin(b[0], Maint, byAdmin)
+	if p.shape() != "b2" {
+		t.Errorf("to be had: %q", p.shape())
+	}
+	p.SetAdmin(b[0], Ready, byAdmin) // unknown, but there is a writer
+	if p.shape() != "b2" || len(j.of("no usable backend")) != 0 {
+		t.Errorf("to be had: %q", p.shape())
+	}
+}
+
+func TestThereIsNoOutageBeforeTheFirstElection(t *testing.T) {
+	p, b, j := writerPool(t, ConflictKeep, plain(2)...)
+	p.SetHealth(b[0], Down, byProbe)
+	if len(j.of("no usable backend")) != 0 {
+		t.Error("an outage is told before b2 was heard")
+	}
+	p.SetHealth(b[1], Down, byProbe)
+	if len(j.of("no usable backend")) != 1 {
+		t.Error("no outage is told, with both down")
+	}
+	p.SetHealth(b[1], Up, byProbe)
+	if len(j.of("usable again")) != 1 {
+		t.Error("its end is not told")
+	}
+}
+
+// The writer is drained. One that claims its place as well has it then; with nobody else
+// there is no other writer, and clients wait or are refused.
+func TestTheWriterIsDrained(t *testing.T) {
+	for _, c := range []struct {
+		conflict Conflict
+		other    Health
+		want     string
+	}{
+		{ConflictKeep, Down, ""}, {ConflictFirst, Down, ""}, {ConflictNone, Down, ""},
+		{ConflictKeep, Up, "b2"}, {ConflictFirst, Up, "b2"}, {ConflictNone, Up, ""},
+	} {
+		for _, a := range []Admin{Drain, Maint} {
+			p, b, _ := writerPool(t, c.conflict, plain(2)...)
+			p.SetHealth(b[1], Down, byProbe)
+			p.SetHealth(b[0], Up, byProbe)
+			p.SetHealth(b[1], c.other, byProbe)
+			p.SetAdmin(b[0], a, byAdmin)
+			want := c.want
+			if a == Maint && c.other == Up {
+				want = "b2" // the other one is the only one that claims it
+			}
+			if p.shape() != want || !b[0].barred.Load() || b[1].barred.Load() != (want == "") {
+				t.Errorf("%s, the other %s, %s: to be had %q", c.conflict, c.other, a, p.shape())
+			}
+			if fallen := b[0].fallen.Load(); fallen != (c.other == Up) {
+				t.Errorf("%s, the other %s, %s: its sessions have nobody: %v", c.conflict, c.other, a, fallen)
+			}
+		}
+	}
+}
+
+// Sessions go on in each administrative state, and back in ready, as long as nobody else has
+// the writer's place.
+func TestSessionsOfAWriterThatPeopleTakeOutGoOn(t *testing.T) {
+	r := serve(t, Config{Conflict: ConflictKeep, OnDown: OnDownClose}, echoes(t, 2)...)
+	p, b := r.Pool(), r.backends
+	p.SetHealth(b[1], Down, byProbe)
+	p.SetHealth(b[0], Up, byProbe)
+	c := r.connect()
+	expectEcho(t, c, "x")
+	for _, a := range []Admin{Drain, Ready, Maint, Drain, Maint, Ready} {
+		p.SetAdmin(b[0], a, byAdmin)
+		r.closings.Wait()
+		expectEcho(t, c, a.String())
+	}
+	p.SetHealth(b[0], Up, byProbe)
+	expectEcho(t, c, "it is the writer again")
+	p.SetAdmin(b[0], Maint, byAdmin)
+	p.SetHealth(b[1], Up, byProbe) // now there is another one
+	expectReset(t, c)
+	expectEcho(t, r.connect(), "y")
+}
+
+// Without a rule for conflicts nobody claims anything any more.
+func TestWhoIsBackSinceTheConflictIsNoneIsSaidToBeBackForThat(t *testing.T) {
+	r := assemble(t, Config{Conflict: ConflictKeep}, plain(2)...)
+	for _, b := range r.backends {
+		r.Pool().SetHealth(b, Up, byProbe)
+	}
+	if err := r.Reconfigure(Config{}); err != nil {
+		t.Fatal(err)
+	}
+	l := r.log.of("backend up")
+	if last := l[len(l)-1]; last["backend"] != "b2" || last["from"] != "conflict" || last["reason"] != "the configuration changed" {
+		t.Errorf("logged %v", last)
+	}
+	if r.Pool().shape() != "b1+b2" {
+		t.Errorf("to be had: %q", r.Pool().shape())
+	}
+}

@@ -15,7 +15,8 @@
 // last one, which the next start passes over, beginning a line of its own. It is not
 // synced: what a power cut takes is what the system had not written yet, some seconds.
 // When it has reached its size it becomes the older of two, so the disk is bounded as the
-// rings are. Who starts reads both, into the rings.
+// rings are. Who starts reads both, into the rings: of a file twice as long as it can become
+// here the end only, and nothing that is no regular file, so that neither holds up the start.
 //
 // A directory belongs to one process at a time, by a lock; a second one keeps its history
 // in memory.

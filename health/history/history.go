@@ -87,11 +87,15 @@ func (h *History) open() {
 		return
 	}
 	for _, name := range []string{olderFile, newerFile} {
-		skipped, err := readFile(h.cfg.Dir, name, h.keep)
+		seen, err := readFile(h.cfg.Dir, name, 2*h.cfg.MaxBytes, h.keep)
 		if err != nil {
 			h.cfg.Log.Warn("history cannot be read", "file", name, "error", err.Error())
-		} else if skipped > 0 {
-			h.cfg.Log.Warn("history has lines that are none", "file", name, "lines", skipped)
+		}
+		if seen.passed > 0 {
+			h.cfg.Log.Warn("history is too long, the end of it is read", "file", name, "passed_bytes", seen.passed)
+		}
+		if seen.lines > 0 {
+			h.cfg.Log.Warn("history has lines that are none", "file", name, "lines", seen.lines)
 		}
 	}
 	h.store = s

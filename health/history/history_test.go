@@ -247,6 +247,97 @@ func TestBackendsThatAreGoneAreForgottenInTheEnd(t *testing.T) {
 	}
 }
 
+// fill writes entries of b1, in lines of equal length, and returns how long those are.
+func fill(t *testing.T, name string, from, to int) (line int) {
+	t.Helper()
+	var all []byte
+	for i := from; i < to; i++ {
+		all = encode(all, entry("b1", i))
+	}
+	if err := os.WriteFile(name, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return len(all) / (to - from)
+}
+
+func TestOfAFileThatIsTooLongTheEndIsRead(t *testing.T) {
+	const n = 10
+	for _, tt := range []struct {
+		name  string
+		bytes func(line int) int // that are read
+		want  string
+		warns bool
+	}{
+		{"more than there is", func(line int) int { return n*line + 2 }, "10 11 12 13 14 15 16 17 18 19", false},
+		{"all there is", func(line int) int { return n * line }, "10 11 12 13 14 15 16 17 18 19", false},
+		{"from a line's start", func(line int) int { return 2 * line }, "18 19", true},
+		{"from within a line", func(line int) int { return 2*line - 2 }, "19", true},
+		{"from before a line's start", func(line int) int { return 2*line + 2 }, "18 19", true},
+		{"less than a line", func(line int) int { return line/2*2 - 2 }, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			line := fill(t, filepath.Join(dir, newerFile), 10, 10+n)
+			log, said := logged()
+			if line%2 != 0 {
+				t.Fatalf("lines of %d bytes, want an even number: half of what is read is configured", line)
+			}
+			h := New(Config{Dir: dir, MaxBytes: int64(tt.bytes(line) / 2), Log: log})
+			defer h.Close()
+			if got := reasons(h.Of("svc", "b1")); got != tt.want {
+				t.Errorf("read %s, want %s", got, tt.want)
+			}
+			if warns := strings.Contains(said.String(), "too long"); warns != tt.warns || strings.Contains(said.String(), "none") {
+				t.Errorf("said %s", said)
+			}
+		})
+	}
+}
+
+func TestAHugeFileDoesNotHoldUpTheStart(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, newerFile)
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(1 << 33); err != nil { // a hole
+		t.Fatal(err)
+	}
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(encode([]byte("\n"), entry("b1", 1))); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	h := New(Config{Dir: dir, MaxBytes: 1 << 20})
+	defer h.Close()
+	if got, took := reasons(h.Of("svc", "b1")), time.Since(began); got != "1" || took > 5*time.Second {
+		t.Errorf("read %q in %v", got, took)
+	}
+}
+
+func TestADirectoryInPlaceOfTheFileIsSaidAndLeft(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, newerFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log, said := logged()
+	h := New(Config{Dir: dir, Log: log})
+	h.Add(entry("b1", 1))
+	h.Close()
+	for _, want := range []string{"history cannot be read", "history cannot be written", "not a regular file"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("said %s, want %q", said, want)
+		}
+	}
+	if got := reasons(h.Of("svc", "b1")); got != "1" {
+		t.Error(got)
+	}
+}
+
 func FuzzReadLines(f *testing.F) {
 	f.Add(encode(encode(nil, entry("b1", 1)), entry("b2", 2)))
 	f.Add([]byte("{}\n\n[]\n{\"time\":1}"))

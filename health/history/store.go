@@ -1,8 +1,6 @@
 package history
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -153,7 +151,11 @@ func (s *store) append(lines []byte) error {
 
 // open opens the newer file, and ends a line that was torn.
 func (s *store) open() error {
-	f, err := os.OpenFile(filepath.Join(s.dir, newerFile), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	name := filepath.Join(s.dir, newerFile)
+	if err := checkRegular(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -184,45 +186,5 @@ func (s *store) shut() {
 	if s.file != nil {
 		s.file.Close()
 		s.file = nil
-	}
-}
-
-// readFile calls keep for every entry of a file, and returns how many lines were none.
-func readFile(dir, name string, keep func(Entry)) (skipped int, err error) {
-	f, err := os.Open(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	return readLines(f, keep)
-}
-
-// readLines is readFile's, of what was opened.
-func readLines(r io.Reader, keep func(Entry)) (skipped int, err error) {
-	lines := bufio.NewReaderSize(r, maxLine)
-	for {
-		line, err := lines.ReadSlice('\n')
-		tooLong := false
-		for errors.Is(err, bufio.ErrBufferFull) {
-			tooLong = true
-			_, err = lines.ReadSlice('\n')
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 || tooLong {
-			var e Entry
-			if tooLong || json.Unmarshal(line, &e) != nil || e.Service == "" || e.Backend == "" || e.Time.IsZero() {
-				skipped++
-			} else {
-				keep(e)
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return skipped, nil
-		}
-		if err != nil {
-			return skipped, err
-		}
 	}
 }

@@ -103,3 +103,43 @@ func (w window) remedy(user time.Duration, stalled, lifted bool) remedy {
 	}
 	return leave
 }
+
+// Guard looks after the user timeout of a connection that no engine has: it lifts it while
+// the peer's window is closed, and resets the connection when the peer stops answering then.
+// Limits without a User timeout need none. stop ends it and leaves the user timeout as the
+// limits say.
+func Guard(c Conn, limits Limits) (stop func()) {
+	if limits.User <= 0 {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		guard(c, limits, end)
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+func guard(c Conn, limits Limits, end <-chan struct{}) {
+	var seen inspection
+	tick := time.NewTicker(limits.patrol())
+	defer tick.Stop()
+	for {
+		select {
+		case <-end:
+			if seen.lifted {
+				setUserTimeout(c, limits.User) // an engine inspects it from now on
+			}
+			return
+		case <-tick.C:
+		}
+		if _, silent := inspect(asked{c}, &seen, limits.User); silent {
+			resetOnClose(c)
+			c.Close()
+			return
+		}
+	}
+}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/metrics"
@@ -33,7 +34,7 @@ func (g gate) Restore(c health.Cause) bool { return g.pool.Restore(g.backend, ca
 func causeOf(c health.Cause) l4.Cause {
 	return l4.Cause{
 		Source: c.Source.String(), Reason: c.Reason, Took: c.Took, Streak: c.Streak,
-		Step: c.Evidence.Step, Saw: c.Evidence.Saw, Errno: c.Evidence.Errno,
+		Step: c.Evidence.Step, Saw: c.Evidence.Saw, Errno: c.Evidence.Errno, Unsure: c.Unsure,
 	}
 }
 
@@ -48,6 +49,14 @@ func (t timed) Probe(ctx context.Context) error {
 	err := t.Prober.Probe(ctx)
 	t.durations.Observe(time.Since(began))
 	return err
+}
+
+// Close implements io.Closer for those that have something to close.
+func (t timed) Close() error {
+	if c, able := t.Prober.(io.Closer); able {
+		return c.Close()
+	}
+	return nil
 }
 
 // remember keeps a transition with its evidence.

@@ -32,7 +32,7 @@ var (
 func startRoles(t *testing.T) *roles {
 	t.Helper()
 	r := &roles{}
-	r.pages[0] = serveHealth(t, writer)
+	r.pages[0] = serveHealthAt(t, parts.FreeAddr(t), writer) // a port that no dial is given on the other address
 	_, port, err := net.SplitHostPort(r.pages[0].addr)
 	if err != nil {
 		t.Fatal(err)

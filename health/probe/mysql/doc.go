@@ -41,13 +41,19 @@
 //
 // A probe with a user does none of this, and its login sets the count back. A wrong
 // password counts in Aborted_connects and is logged, but blocks nobody. A login that is
-// given up half-way does count: when the deadline passes, when the certificate is not
-// trusted, and when the server has no TLS.
+// given up half-way does count: when the deadline passes after the greeting, when the
+// certificate is not trusted, and when the server has no TLS.
+//
+// A frozen server counts, once it goes on, all handshakes that were given up meanwhile. So a
+// probe whose time is over before the greeting keeps its connection, one at most, and the
+// next one waits on that instead of another: it logs in, and nothing is counted. A connection
+// that ends, or says anything but what is wanted, is replaced within the same probe, and
+// after 5 minutes it is given up in any case. Close ends it.
 //
 // # Design
 //
-// A probe is one [health.Endpoint.Exchange], which dials, keeps the one deadline over every
-// read and write, and ends the stream in order. The greeting is read and judged here, with
+// A probe is one [health.Converse], which keeps the one deadline over every read and write,
+// and ends the stream in order, over a connection of its own or the one that was kept. The greeting is read and judged here, with
 // and without a user. Then the go-sql-driver logs in over a wire, which stands between it
 // and the connection and hands it one whole packet at a time. The driver
 // trusts the lengths within packets, and takes junk for a reason to panic: during the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/sluicelb/sluice/health"
 )
@@ -46,9 +45,10 @@ func (p *prober) failure(ctx context.Context, w *wire, step string, err error) e
 		}
 	case w.refused(&refused):
 		f.Saw = p.hush(refused.text)
-		f.Err = errors.New(meaning(refused.code, f.Saw))
+		means, unsure := meaning(refused.code, f.Saw)
+		f.Err, f.Unsure = errors.New(means), unsure
 	case errors.Is(err, errUnsupported):
-		f.Saw = p.hush(w.plugin)
+		f.Saw, f.Unsure = p.hush(w.plugin), true
 		f.Err = fmt.Errorf("%w: %s (or the server feigns one, and there is no such user); want one of %s", errUnsupported, short(f.Saw), plugins)
 	case errors.As(err, &role):
 		f.Saw = role.saw
@@ -68,40 +68,40 @@ func (w *wire) refused(r *refusal) bool {
 	return err == nil
 }
 
-// meaning words a refusal by its code: what it means, or what to do. The codes are those
-// of MySQL, from 4000 those of MariaDB.
-func meaning(code uint16, text string) string {
+// meaning words a refusal by its code: what it means, or what to do. It is unsure if a
+// server that works says so to a probe that may not log in, or finds no room. The codes are
+// those of MySQL, from 4000 those of MariaDB.
+func meaning(code uint16, text string) (means string, unsure bool) {
 	switch code {
 	case 1040:
-		return "too many connections (1040): max_connections is used up"
+		return "too many connections (1040): max_connections is used up", true
+	case 1044, 1049:
+		return fmt.Sprintf("the user may not use its database, or there is none (%d): %s", code, short(text)), true
 	case 1045, 1698:
-		return fmt.Sprintf("wrong user or password, or not from this host (%d): see check.user and check.password", code)
+		return fmt.Sprintf("wrong user or password, or not from this host (%d): see check.user and check.password", code), true
 	case 1053:
-		return "the server is shutting down (1053)"
+		return "the server is shutting down (1053)", false
 	case 1129:
 		return "this host is blocked after too many connection errors (1129): " +
-			"FLUSH HOSTS unblocks it, checks without a user are a usual cause"
+			"FLUSH HOSTS unblocks it, checks without a user are a usual cause", true
 	case 1130:
-		return "the server has no user that may log in from this host (1130)"
+		return "the server has no user that may log in from this host (1130)", true
 	case 1203, 1226:
-		return fmt.Sprintf("the user has no connection or query left (%d): %s", code, short(text))
+		return fmt.Sprintf("the user has no connection or query left (%d): %s", code, short(text)), true
 	case 1251, 1524, 2059:
-		return fmt.Sprintf("%v (%d): %s", errUnsupported, code, short(text))
+		return fmt.Sprintf("%v (%d): %s", errUnsupported, code, short(text)), true
 	case 1820, 1862:
-		return fmt.Sprintf("the user's password has expired (%d)", code)
+		return fmt.Sprintf("the user's password has expired (%d)", code), true
 	case 3118, 4151:
-		return fmt.Sprintf("the user is locked (%d)", code)
+		return fmt.Sprintf("the user is locked (%d)", code), true
+	case 3159:
+		return "the server wants TLS (3159): see check.tls", true
 	}
-	return fmt.Sprintf("refused (%d): %s", code, short(text))
+	return fmt.Sprintf("refused (%d): %s", code, short(text)), false
 }
 
 // hush takes the password out of what a backend sent.
-func (p *prober) hush(s string) string {
-	if p.config.Password == "" {
-		return s
-	}
-	return strings.ReplaceAll(s, p.config.Password, "***")
-}
+func (p *prober) hush(s string) string { return health.Hush(s, p.config.Password) }
 
 // short makes words of a backend fit for an error.
 func short(s string) string {

@@ -25,17 +25,22 @@ func TestRefusalsSayWhatTheyMean(t *testing.T) {
 		name, text string
 		code       uint16
 		want       string
+		unsure     bool
 	}{
-		{"wrong password", denied, 1045, "wrong user or password, or not from this host (1045): see check.user and check.password"},
-		{"no password", denied, 1698, "wrong user or password, or not from this host (1698): see check.user and check.password"},
-		{"too many", "Too many connections", 1040, "too many connections (1040): max_connections is used up"},
-		{"too many of the user", "User probe has already", 1203, `the user has no connection or query left (1203): "User probe has already"`},
-		{"shutdown", "Server shutdown in progress", 1053, "the server is shutting down (1053)"},
-		{"plugin gone", "Plugin 'x' is not loaded", 1524, `the user's authentication plugin is not supported (1524): "Plugin 'x' is not loaded"`},
-		{"expired", "Your password has expired", 1862, "the user's password has expired (1862)"},
-		{"locked", "Access denied. Account is locked.", 3118, "the user is locked (3118)"},
-		{"locked in MariaDB", "Access denied, this account is locked", 4151, "the user is locked (4151)"},
-		{"another", strings.Repeat("x", 121), 9999, `refused (9999): "` + strings.Repeat("x", 120) + `"...`},
+		{"wrong password", denied, 1045, "wrong user or password, or not from this host (1045): see check.user and check.password", true},
+		{"no password", denied, 1698, "wrong user or password, or not from this host (1698): see check.user and check.password", true},
+		{"too many", "Too many connections", 1040, "too many connections (1040): max_connections is used up", true},
+		{"too many of the user", "User probe has already", 1203, `the user has no connection or query left (1203): "User probe has already"`, true},
+		{"no such database", "Unknown database 'x'", 1049, `the user may not use its database, or there is none (1049): "Unknown database 'x'"`, true},
+		{"blocked", "Host is blocked", 1129, "this host is blocked after too many connection errors (1129): FLUSH HOSTS unblocks it, checks without a user are a usual cause", true},
+		{"another host", "Host is not allowed", 1130, "the server has no user that may log in from this host (1130)", true},
+		{"only with TLS", "Connections using insecure transport are prohibited", 3159, "the server wants TLS (3159): see check.tls", true},
+		{"shutdown", "Server shutdown in progress", 1053, "the server is shutting down (1053)", false},
+		{"plugin gone", "Plugin 'x' is not loaded", 1524, `the user's authentication plugin is not supported (1524): "Plugin 'x' is not loaded"`, true},
+		{"expired", "Your password has expired", 1862, "the user's password has expired (1862)", true},
+		{"locked", "Access denied. Account is locked.", 3118, "the user is locked (3118)", true},
+		{"locked in MariaDB", "Access denied, this account is locked", 4151, "the user is locked (4151)", true},
+		{"another", strings.Repeat("x", 121), 9999, `refused (9999): "` + strings.Repeat("x", 120) + `"...`, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,6 +53,9 @@ func TestRefusalsSayWhatTheyMean(t *testing.T) {
 				wantFailure(t, err, step+": "+tt.want, tt.text)
 				if errors.Is(err, health.ErrNoVerdict) {
 					t.Error("a refusal is a verdict")
+				}
+				if f := (*health.Failure)(nil); errors.As(err, &f) && f.Unsure != tt.unsure {
+					t.Errorf("unsure is not %v", tt.unsure)
 				}
 				if end := s.end(t); end != nil {
 					t.Errorf("the server read %v, want an end of stream", end)
@@ -73,10 +81,45 @@ func TestLoginThatCannotGoOnIsLeftToTheServerToRefuse(t *testing.T) {
 			if err := s.end(t); err != nil {
 				t.Error(err)
 			}
-			if got := s.heard(); len(got) != 2 || got[1] != "" {
+			if !isUnsure(probe(newProber(t, s.endpoint, user), patience)) {
+				t.Error("a server that works is not left open")
+			}
+			if got := s.heard()[:2]; len(got) != 2 || got[1] != "" {
 				t.Errorf("it heard %q, want an empty packet for an answer", got)
 			}
 		})
+	}
+}
+
+// isUnsure says whether a probe left open that the server works.
+func isUnsure(err error) bool {
+	f := (*health.Failure)(nil)
+	return errors.As(err, &f) && f.Unsure
+}
+
+func TestAServerThatRefusesMoreThanThisProbeIsNotUnsure(t *testing.T) {
+	replica := Config{User: "probe", Role: Replica}
+	for name, tt := range map[string]struct {
+		c       Config
+		answers []string
+	}{
+		"shutdown":       {user, []string{packet(0, refuses(1053, "#08S01bye"))}},
+		"junk":           {user, []string{"HTTP/1.1 400\r\n"}},
+		"an end":         {user, []string{""}},
+		"a late end":     {user, []string{hello, ""}},
+		"another answer": {user, []string{hello, welcome, packet(1, "\x07")}},
+		"another role":   {replica, []string{hello, welcome, table([2]string{"read_only", "OFF"})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, closing(tt.answers...))
+			if err := probe(newProber(t, s.endpoint, tt.c), patience); err == nil || isUnsure(err) {
+				t.Errorf("%v: unsure %v", err, isUnsure(err))
+			}
+		})
+	}
+	s := serve(t, silent)
+	if err := probe(newProber(t, s.endpoint, user), moment); err == nil || isUnsure(err) {
+		t.Errorf("silence: %v", err)
 	}
 }
 

@@ -187,6 +187,7 @@ func newProber(t *testing.T, e health.Endpoint, c Config) health.Prober {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { p.(io.Closer).Close() })
 	return p
 }
 

@@ -3,8 +3,10 @@ package mysql
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/sluicelb/sluice/health"
@@ -61,11 +63,13 @@ const lateTime = 250 * time.Millisecond
 type prober struct {
 	endpoint health.Endpoint
 	config   Config
+	kept     kept
 }
 
 // New returns a prober that makes one connection a probe. With a user it passes if the
 // server lets it in and answers COM_PING, or has the role that is asked for; without one,
-// if the server greets as one that takes clients. Errors wrap [health.ErrConfig].
+// if the server greets as one that takes clients. It may keep a connection between probes,
+// and so is an io.Closer. Errors wrap [health.ErrConfig].
 func New(e health.Endpoint, c Config) (health.Prober, error) {
 	if c.Role > Replica {
 		return nil, fmt.Errorf("%w: role %d: want any, primary or replica", health.ErrConfig, c.Role)
@@ -98,20 +102,52 @@ func Warning(c Config) string {
 }
 
 func (p *prober) Probe(ctx context.Context) error {
-	return p.endpoint.Exchange(ctx, stepGreeting, nil, func(conn net.Conn) error {
+	if conn, since := p.kept.take(); conn != nil {
+		// Whatever it says, unless that is the wanted answer, may be old: the server may have
+		// been restarted, or have given it up. So a new one decides, in what time is left.
+		err := p.converse(ctx, conn, since)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	conn, err := p.endpoint.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	return p.converse(ctx, conn, time.Now())
+}
+
+// Close ends the connection that is kept, if any. The prober may be used again.
+func (p *prober) Close() error {
+	if conn, _ := p.kept.take(); conn != nil {
+		return conn.Close()
+	}
+	return nil
+}
+
+// converse is a probe over conn, which was made at that time. It keeps one over which
+// nothing has come before the deadline.
+func (p *prober) converse(ctx context.Context, conn net.Conn, made time.Time) error {
+	return health.Converse(ctx, conn, func() (keep bool, err error) {
 		w := newWire(conn, p.config.TLS)
 		if err := w.greet(); err != nil {
-			return p.failure(ctx, w, stepGreeting, err)
+			keep = errors.Is(err, os.ErrDeadlineExceeded) && len(w.answer) == 0 && p.kept.put(conn, made)
+			return keep, p.failure(ctx, w, stepGreeting, err)
 		}
-		if p.config.User == "" {
-			return p.bare(ctx, w)
-		}
-		defer w.end()
-		if step, err := p.talk(w); err != nil {
-			return p.failure(ctx, w, step, err)
-		}
-		return nil
+		return false, p.greeted(ctx, w)
 	})
+}
+
+// greeted goes on after the greeting.
+func (p *prober) greeted(ctx context.Context, w *wire) error {
+	if p.config.User == "" {
+		return p.bare(ctx, w)
+	}
+	defer w.end()
+	if step, err := p.talk(w); err != nil {
+		return p.failure(ctx, w, step, err)
+	}
+	return nil
 }
 
 // bare ends a probe without a user. MariaDB judges the client that a PROXY header names only

@@ -18,7 +18,10 @@
 // binding. The driver never learns of the probe's deadline and cannot close the connection.
 // It also reads only whole messages that it can read, or nothing more: on an answer it does
 // not understand it would go on in a goroutine of its own, dial again to cancel its query,
-// and wait for the server longer than the probe may.
+// and wait for the server longer than the probe may. A message that asks for more rounds of
+// SCRAM than a deadline can allow is not passed on either, since nothing would end them.
+//
+// What a server says is told without the password, see [health.Hush].
 //
 // A server that offers TLS gets its handshake also from a probe that does not insist on it:
 // one that breaks off is logged as an error.

@@ -51,34 +51,36 @@ func (r refusal) String() string {
 
 // failure names what was said to a probe with this configuration.
 func (r refusal) failure(step string, c Config) error {
-	return &health.Failure{Step: step, Err: fmt.Errorf("%s: %v", r.meaning(c), r), Saw: r.String()}
+	means, unsure := r.meaning(c)
+	r = refusal{health.Hush(r.severity, c.Password), health.Hush(r.code, c.Password), health.Hush(r.message, c.Password)}
+	return &health.Failure{Step: step, Err: fmt.Errorf("%s: %v", means, r), Saw: r.String(), Unsure: unsure}
 }
 
-// meaning is what an operator can do about it.
-func (r refusal) meaning(c Config) string {
+// meaning is what an operator can do about it, and whether a working server says so too.
+func (r refusal) meaning(c Config) (text string, unsure bool) {
 	switch r.code {
 	case "57P03":
-		return "not ready"
+		return "not ready", false
 	case "57P01", "57P02":
-		return "shutting down"
-	case "53300":
-		return "too many connections"
+		return "shutting down", false
+	case "53300": // those kept for superusers and for replication are left then
+		return "too many connections", true
 	case "28P01":
 		if c.Password == "" {
-			return "it wants a password: set check.password"
+			return "it wants a password: set check.password", true
 		}
-		return "check.user or check.password is wrong"
-	case "28000":
+		return "check.user or check.password is wrong", true
+	case "28000": // no such role, or no line for it
 		if c.TLS == nil {
-			return "it does not let the probe in without TLS (pg_hba.conf)"
+			return "it does not let the probe in without TLS (pg_hba.conf)", true
 		}
-		return "it does not let the probe in (pg_hba.conf)"
+		return "it does not let the probe in (pg_hba.conf)", true
 	case "3D000":
-		return "no such database: set check.database"
+		return "no such database: set check.database", true
 	case "42501":
-		return "the probe's user may not connect"
+		return "the probe's user may not connect", true
 	}
-	return "answered an error"
+	return "answered an error", false
 }
 
 // junk is the failure of an answer that is not PostgreSQL's.

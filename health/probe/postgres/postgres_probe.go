@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -193,7 +194,7 @@ func (t *talk) judge(driver *pgconn.PgConn) error {
 		is = "a primary that is read-only (default_transaction_read_only)"
 	}
 	if is != string(t.want.Role) {
-		return &health.Failure{Step: stepRole, Err: fmt.Errorf("role is %s, want %s", is, t.want.Role), Saw: fmt.Sprintf("%s, %s", row[0], row[1])}
+		return &health.Failure{Step: stepRole, Err: fmt.Errorf("role is %s, want %s", is, t.want.Role), Saw: t.hush(fmt.Sprintf("%s, %s", row[0], row[1]))}
 	}
 	return nil
 }
@@ -201,20 +202,29 @@ func (t *talk) judge(driver *pgconn.PgConn) error {
 // failed words an error of the driver's, which quotes its configuration, by what is behind it.
 func (t *talk) failed(step string, err error) error {
 	var said *pgconn.PgError
+	came := t.hush(string(t.intact.message))
 	switch {
 	case t.intact.failed == nil && errors.As(err, &said):
 		return refusal{said.Severity, said.Code, said.Message}.failure(step, t.want)
 	case errors.Is(t.intact.failed, errJunk):
-		return junk(step, t.intact.message)
+		return junk(step, []byte(came))
 	case errors.Is(t.intact.failed, errCut):
-		return &health.Failure{Step: step, Err: errCut, Saw: string(t.intact.message[:min(len(t.intact.message), sawBytes)])}
+		return &health.Failure{Step: step, Err: errCut, Saw: came[:min(len(came), sawBytes)]}
 	case t.intact.failed != nil:
 		return health.Fail(t.ctx, step, t.intact.failed)
 	case t.ctx.Err() != nil:
 		return health.Fail(t.ctx, step, err)
 	}
-	return &health.Failure{Step: step, Err: innermost(err)}
+	inner := innermost(err)
+	if text := inner.Error(); t.hush(text) != text {
+		inner = errors.New(t.hush(text))
+	}
+	return &health.Failure{Step: step, Err: inner}
 }
+
+// hush takes the password out of what a server said. One that asks for it as it is, and is
+// not what it seems, may repeat it.
+func (t *talk) hush(text string) string { return health.Hush(text, t.want.Password) }
 
 // innermost leaves out what the driver wraps around an error: user, database and host.
 func innermost(err error) error {
@@ -294,8 +304,26 @@ func (m *intact) next() error {
 		return err
 	}
 	m.whole.Write(m.message)
-	if _, err := m.check.Receive(); err != nil {
+	said, err := m.check.Receive()
+	if err != nil {
 		return errJunk
+	}
+	if more, ok := said.(*pgproto3.AuthenticationSASLContinue); ok {
+		return checkRounds(more.Data)
+	}
+	return nil
+}
+
+// mostRounds is how many rounds of SCRAM a login may cost, some tenths of a second. The
+// server says how many, 4096 by default; nothing ends them, the probe's deadline neither.
+const mostRounds = 1_000_000
+
+// checkRounds refuses a server's first message of SCRAM, "r=NONCE,s=SALT,i=ROUNDS", that asks
+// for more. One that is not of that form is refused by the driver.
+func checkRounds(first []byte) error {
+	_, count, _ := bytes.Cut(first, []byte(",i="))
+	if n, err := strconv.Atoi(string(count)); err == nil && n > mostRounds {
+		return fmt.Errorf("it asks for %d rounds of SCRAM, at most %d are made (scram_iterations)", n, mostRounds)
 	}
 	return nil
 }

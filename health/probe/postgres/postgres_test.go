@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -76,20 +79,97 @@ func TestARefusedLoginSaysWhatItMeans(t *testing.T) {
 	for _, c := range []struct {
 		cfg        Config
 		code, want string
+		unsure     bool
 	}{
-		{none, "57P03", "not ready"},
-		{none, "57P01", "shutting down"},
-		{none, "53300", "too many connections"},
-		{secret, "28P01", "check.user or check.password is wrong"},
-		{none, "28P01", "it wants a password: set check.password"},
-		{none, "28000", "it does not let the probe in without TLS (pg_hba.conf)"},
-		{none, "3D000", "no such database: set check.database"},
-		{none, "42501", "the probe's user may not connect"},
-		{none, "XX000", "answered an error"},
+		{none, "57P03", "not ready", false},
+		{none, "57P01", "shutting down", false},
+		{none, "53300", "too many connections", true},
+		{secret, "28P01", "check.user or check.password is wrong", true},
+		{none, "28P01", "it wants a password: set check.password", true},
+		{none, "28000", "it does not let the probe in without TLS (pg_hba.conf)", true},
+		{none, "3D000", "no such database: set check.database", true},
+		{none, "42501", "the probe's user may not connect", true},
+		{none, "XX000", "answered an error", false},
 	} {
-		serve := conversation(make(chan string, 1), fatal(c.code, "text"))
+		serve := conversation(make(chan string, 2), fatal(c.code, "text"))
 		says(t, c.cfg, serve, 5*time.Second, "postgres login: "+c.want+": FATAL: text (SQLSTATE "+c.code+")")
+		f := (*health.Failure)(nil)
+		if err := probetest.Probe(newProber(t, probetest.Serve(t, serve), c.cfg), 5*time.Second); !errors.As(err, &f) || f.Unsure != c.unsure {
+			t.Errorf("%s: unsure is not %v", c.code, c.unsure)
+		}
 	}
+}
+
+// Whatever it says where, and however that is cut: the password may have been sent as it is.
+func TestAPasswordThatIsRepeatedIsInNoPartOfAFailure(t *testing.T) {
+	const cleartext = "\x00\x00\x00\x03"
+	password := "sesame" + strings.Repeat(" open", 30)
+	for name, answers := range map[string][]string{
+		"error":        {message('R', cleartext), fatal("28P01", "no such password: "+password)},
+		"long error":   {message('R', cleartext), fatal("28P01", strings.Repeat("x", 130)+password)},
+		"code":         {message('R', cleartext), fatal(password, "text")},
+		"junk":         {message('R', cleartext), "HTTP/1.1 400 " + password},
+		"early junk":   {message('R', cleartext), "who says " + password},
+		"cut":          {message('R', cleartext), fatal("28P01", "no such password: "+password)[:70]},
+		"out of turn":  {message('R', cleartext), message('D', "\x00\x01\x00\x00\x00\x06sesame")},
+		"role":         {message('R', cleartext), letIn + ready, role("t", password)},
+		"role's error": {message('R', cleartext), letIn + ready, fatal("XX000", password)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := make(chan string, 1)
+			serve := conversation(said, answers...)
+			cut := func(c net.Conn) { // an end of stream after the last answer
+				timer := time.AfterFunc(100*time.Millisecond, func() { c.(*net.TCPConn).CloseWrite() })
+				defer timer.Stop()
+				serve(c)
+			}
+			err := probetest.Probe(newProber(t, probetest.Serve(t, cut), Config{User: "u", Password: password, Role: Primary}), 5*time.Second)
+			f := (*health.Failure)(nil)
+			if !errors.As(err, &f) {
+				t.Fatalf("the probe says %v", err)
+			}
+			if all := fmt.Sprintf("%v %+v %v", err, errors.Unwrap(err), f.Saw); strings.Contains(all, "sesame") {
+				t.Errorf("it is in %s", all)
+			}
+			if kinds := <-said; !strings.HasPrefix(kinds, "p") {
+				t.Errorf("the server heard %q, no password", kinds)
+			}
+		})
+	}
+}
+
+func TestAServerThatAsksForTooMuchWorkIsRefused(t *testing.T) {
+	for rounds, refused := range map[string]bool{"4096": false, "1000000": false, "1000001": true, "10000000": true, "+1000001": true, "x": false} {
+		if err := checkRounds([]byte("r=abc,s=YQ==,i=" + rounds)); (err != nil) != refused {
+			t.Errorf("%s rounds: %v", rounds, err)
+		}
+	}
+	scram := message('R', "\x00\x00\x00\x0aSCRAM-SHA-256\x00\x00")
+	serve := func(c net.Conn) {
+		r := bufio.NewReader(c)
+		io.CopyN(io.Discard, r, int64(binary.BigEndian.Uint32(peek(r, 4))))
+		io.WriteString(c, scram)
+		asks := peek(r, 5)
+		first := make([]byte, 1+binary.BigEndian.Uint32(asks[1:]))
+		io.ReadFull(r, first)
+		_, nonce, _ := bytes.Cut(first, []byte("r="))
+		io.WriteString(c, message('R', "\x00\x00\x00\x0br="+string(nonce)+"more,s=YQ==,i=10000000"))
+		io.Copy(io.Discard, r)
+	}
+	begin := time.Now()
+	says(t, Config{User: "u", Password: "secret"}, serve, 20*time.Second,
+		"postgres login: it asks for 10000000 rounds of SCRAM, at most 1000000 are made (scram_iterations)")
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func peek(r *bufio.Reader, n int) []byte {
+	b, err := r.Peek(n)
+	if err != nil {
+		return make([]byte, n)
+	}
+	return b
 }
 
 func TestWhatDoesNotLogInIsDown(t *testing.T) {

@@ -16,5 +16,6 @@
 // come. The end of stream is goodbye enough: Redis logs nothing of it, and a QUIT would be a
 // right more.
 //
-// An error reply is never a pass: its code is named, with what an operator may do.
+// An error reply is never a pass: its code is named, with what an operator may do. Replies
+// are told without the password, which some servers repeat ([health.Hush]).
 package redis

@@ -55,26 +55,8 @@ func New(e health.Endpoint, c Config) (health.Prober, error) {
 func (p prober) Probe(ctx context.Context) error {
 	return p.endpoint.Exchange(ctx, "redis tls", p.cfg.TLS, func(conn net.Conn) error {
 		conn = health.Bounded(conn, maxAnswer)
-		return hush(talk{ctx, conn, bufio.NewReader(conn)}.probe(p.cfg), p.cfg.Password)
+		return talk{ctx, conn, bufio.NewReader(conn), p.cfg.Password}.probe(p.cfg)
 	})
-}
-
-// leastHushed is the length from which on a password is taken out of texts: a shorter one
-// is in many a word.
-const leastHushed = 4
-
-// hush takes the password out of what a failure says and keeps: some servers repeat what
-// they were sent.
-func hush(err error, password string) error {
-	f := (*health.Failure)(nil)
-	if len(password) < leastHushed || !errors.As(err, &f) {
-		return err
-	}
-	if what := f.Err.Error(); strings.Contains(what, password) {
-		f.Err = errors.New(strings.ReplaceAll(what, password, "***"))
-	}
-	f.Saw = strings.ReplaceAll(f.Saw, password, "***")
-	return f
 }
 
 // talk is a probe's conversation.
@@ -82,6 +64,8 @@ type talk struct {
 	ctx  context.Context
 	conn net.Conn
 	r    *bufio.Reader
+	// secret is taken out of all that is told: some servers repeat what they were sent.
+	secret string
 }
 
 func (t talk) probe(c Config) error {
@@ -93,7 +77,7 @@ func (t talk) probe(c Config) error {
 		if r, err := t.command("redis auth", auth...); err != nil {
 			return err
 		} else if r.text != "OK" {
-			return unexpected("redis auth", "+OK", r)
+			return t.unexpected("redis auth", "+OK", r)
 		}
 	}
 	r, err := t.command("redis ping", "PING")
@@ -101,7 +85,7 @@ func (t talk) probe(c Config) error {
 		return err
 	}
 	if r.kind != '+' || r.text != "PONG" {
-		return unexpected("redis ping", "+PONG", r)
+		return t.unexpected("redis ping", "+PONG", r)
 	}
 	if c.Role == Any {
 		return nil
@@ -117,13 +101,14 @@ func (t talk) role(want Role) error {
 		return err
 	}
 	if len(r.items) == 0 {
-		return unexpected(step, "a list", r)
+		return t.unexpected(step, "a list", r)
 	}
 	is := r.items[0].text
 	if is == "slave" { // the protocol's word
 		is = string(Replica)
 	}
 	if is != string(want) {
+		is = t.hush(is)
 		return &health.Failure{Step: step, Err: fmt.Errorf("role is %s, want %s", is, want), Saw: is}
 	}
 	if want != Replica {
@@ -131,10 +116,10 @@ func (t talk) role(want Role) error {
 	}
 	// slave, the master's host and port, the state of the link, an offset
 	if len(r.items) < 4 {
-		return unexpected(step, "the state of the link to the master", r)
+		return t.unexpected(step, "the state of the link to the master", r)
 	}
 	if link := r.items[3].text; link != "connected" {
-		return &health.Failure{Step: step, Err: fmt.Errorf("its link to the master is not up (%s): what it has may be old", link), Saw: link}
+		return &health.Failure{Step: step, Err: fmt.Errorf("its link to the master is not up (%s): what it has may be old", t.hush(link)), Saw: t.hush(link)}
 	}
 	return nil
 }
@@ -149,53 +134,60 @@ func (t talk) command(step string, words ...string) (reply, error) {
 	_, sent := io.WriteString(t.conn, b.String())
 	// What the server said before it closed tells more than that the write failed.
 	r, err := readReply(t.r)
+	bad := badReply{}
 	switch {
-	case errors.Is(err, errReply):
-		return reply{}, &health.Failure{Step: step, Err: err, Saw: t.rest(err)}
+	case errors.As(err, &bad):
+		more, _ := t.r.Peek(t.r.Buffered())
+		saw := bad.came + string(more) // as one, for a secret on the seam
+		bad.came = t.hush(bad.came)
+		return reply{}, &health.Failure{Step: step, Err: bad, Saw: t.hush(saw)}
 	case err != nil && sent != nil:
 		return reply{}, health.Fail(t.ctx, step, sent)
 	case err != nil:
 		return reply{}, health.Fail(t.ctx, step, err)
 	case r.kind == '-':
-		return reply{}, &health.Failure{Step: step, Err: errors.New(meaning(r.text)), Saw: "-" + r.text}
+		return reply{}, t.refused(step, r.text)
 	}
 	return r, nil
 }
 
-// rest returns what was answered, as far as it is here.
-func (t talk) rest(err error) string {
-	more, _ := t.r.Peek(t.r.Buffered())
-	return err.Error() + string(more)
-}
+func (t talk) hush(text string) string { return health.Hush(text, t.secret) }
 
 // unexpected is a reply that is none of those that may come.
-func unexpected(step, want string, r reply) error {
-	saw := string(r.kind) + r.text
+func (t talk) unexpected(step, want string, r reply) error {
+	saw := string(r.kind) + t.hush(r.text)
 	return &health.Failure{Step: step, Err: fmt.Errorf("answered %.60q, want %s", saw, want), Saw: saw}
 }
 
-// meanings are the errors that an operator can do something about, by their code.
-var meanings = []struct{ code, means string }{
-	{"LOADING", "it is loading its data"},
-	{"MASTERDOWN", "a replica without its master, which may serve nothing"},
-	{"NOAUTH", "it wants a password: set check.password"},
-	{"WRONGPASS", "check.user or check.password is wrong"},
-	{"NOPERM", "the probe's user may not do that: ACL SETUSER ... +ping +role"},
-	{"DENIED", "protected mode: it answers to this machine only, or not to this address"},
-	{"BUSY", "a script runs and blocks it"},
-	{"MISCONF", "it cannot save, and so takes no writes"},
-	{"ERR max number of clients", "all its clients' places are taken"},
-	{"ERR Client sent AUTH, but no password is set", "it has no password: leave check.password out"},
-	{"ERR AUTH", "it has no password: leave check.password out"},
-	{"ERR invalid password", "check.password is wrong"},
+// meanings are the errors that an operator can do something about, by their code. Those that
+// are unsure are about this client alone: a working server says them too.
+var meanings = []struct {
+	code, means string
+	unsure      bool
+}{
+	{"LOADING", "it is loading its data", false},
+	{"MASTERDOWN", "a replica without its master, which may serve nothing", false},
+	{"NOAUTH", "it wants a password: set check.password", true},
+	{"WRONGPASS", "check.user or check.password is wrong", true},
+	{"NOPERM", "the probe's user may not do that: ACL SETUSER ... +ping +role", true},
+	{"DENIED", "protected mode: it answers to this machine only, or not to this address", false},
+	{"BUSY", "a script runs and blocks it", false},
+	{"MISCONF", "it cannot save, and so takes no writes", false},
+	{"ERR max number of clients", "all its clients' places are taken", true},
+	{"ERR Client sent AUTH, but no password is set", "it has no password: leave check.password out", true},
+	{"ERR AUTH", "it has no password: leave check.password out", true},
+	{"ERR invalid password", "check.password is wrong", true},
 }
 
-// meaning returns an error reply with what it means.
-func meaning(text string) string {
+// refused is the failure of an error reply.
+func (t talk) refused(step, text string) error {
+	shown := t.hush(text)
+	f := &health.Failure{Step: step, Err: fmt.Errorf("answered an error: %.120s", shown), Saw: "-" + shown}
 	for _, m := range meanings {
 		if strings.HasPrefix(text, m.code) {
-			return fmt.Sprintf("%s (%.120s)", m.means, text)
+			f.Err, f.Unsure = fmt.Errorf("%s (%.120s)", m.means, shown), m.unsure
+			break
 		}
 	}
-	return fmt.Sprintf("answered an error: %.120s", text)
+	return f
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -90,6 +91,74 @@ func TestAProbeJudgesTheReplies(t *testing.T) {
 				t.Errorf("the password is in %q", err)
 			}
 		})
+	}
+}
+
+func TestOnlyAServerThatRefusesThisProbeAloneIsUnsure(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ERR max number of clients reached":                                      true,
+		"NOAUTH Authentication required.":                                        true,
+		"WRONGPASS invalid username-password pair or user is disabled.":          true,
+		"NOPERM this user has no permissions to run the 'ping' command":          true,
+		"ERR AUTH <password> called without any password configured":             true,
+		"ERR Client sent AUTH, but no password is set":                           true,
+		"ERR invalid password":                                                   true,
+		"LOADING Redis is loading the dataset in memory":                         false,
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is no": false,
+		"BUSY Redis is busy running a script":                                    false,
+		"MISCONF Redis is configured to save RDB snapshots":                      false,
+		"ERR unknown command":                                                    false,
+	} {
+		err := probetest.Probe(newProber(t, probetest.Serve(t, answers(map[string]string{"PING": "-" + text + "\r\n"})), Config{}), 5*time.Second)
+		f := (*health.Failure)(nil)
+		if !errors.As(err, &f) || f.Unsure != want {
+			t.Errorf("%s: %v, unsure is not %v", text, err, want)
+		}
+	}
+	const short = 150 * time.Millisecond
+	for name, handle := range map[string]func(net.Conn){
+		"silence": probetest.Mute, "an end": probetest.Says(false), "junk": probetest.Says(false, "HTTP/1.1 400\r\n"),
+		"role": answers(map[string]string{"PING": pong, "ROLE": replica}),
+	} {
+		err := probetest.Probe(newProber(t, probetest.Serve(t, handle), Config{Role: Master}), short)
+		f := (*health.Failure)(nil)
+		if !errors.As(err, &f) || f.Unsure {
+			t.Errorf("%s: %v is unsure", name, err)
+		}
+	}
+}
+
+// Neither whole nor in part, however the answer is cut or shown.
+func TestAPasswordThatIsRepeatedIsInNoPartOfAFailure(t *testing.T) {
+	password := "sesame-" + strings.Repeat("open\"", 40)
+	for name, text := range map[string]string{
+		"error":          "-ERR unknown command 'AUTH', with args beginning with: " + password + "\r\n",
+		"long error":     "-ERR " + strings.Repeat("x", 100) + " " + password + "\r\n",
+		"text":           "+" + password + "\r\n",
+		"junk":           "AUTH " + password + "\r\n",
+		"second line":    "AUTH\r\n" + password + "\r\n",
+		"cut":            "AUTH " + password[:30],
+		"cut error":      "-ERR " + password[:30],
+		"length":         "$" + password + "\r\n",
+		"an endless one": "x" + strings.Repeat(password, 10),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := probetest.Probe(newProber(t, probetest.Serve(t, probetest.Says(false, text)), Config{Password: password}), 5*time.Second)
+			f := (*health.Failure)(nil)
+			if !errors.As(err, &f) {
+				t.Fatalf("the probe says %v", err)
+			}
+			if all := fmt.Sprintf("%v %+v %v", err, errors.Unwrap(err), f.Saw); strings.Contains(all, "sesame") {
+				t.Errorf("it is in %s", all)
+			}
+		})
+	}
+}
+
+func TestAPasswordThatIsAWordOfTheProtocolChangesNoVerdict(t *testing.T) {
+	for _, password := range []string{"PONG", "master"} {
+		replies := map[string]string{"AUTH": "+OK\r\n", "PING": pong, "ROLE": master}
+		probetest.Expect(t, probetest.Probe(newProber(t, probetest.Serve(t, answers(replies)), Config{Password: password, Role: Master}), 5*time.Second), "")
 	}
 }
 

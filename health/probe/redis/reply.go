@@ -15,8 +15,22 @@ const (
 	maxDepth = 4    // of lists within lists
 )
 
-// errReply is an answer that is not RESP, or more than a probe reads.
-var errReply = errors.New("not an answer of Redis")
+// badReply is an answer that is not RESP, or more than a probe reads.
+type badReply struct {
+	came string // as far as it was read
+	what string // is wrong; "" if what came shows it
+}
+
+func (e badReply) Error() string {
+	text := "not an answer of Redis:"
+	if e.came != "" {
+		text += fmt.Sprintf(" %.40q", e.came)
+	}
+	if e.what != "" {
+		text += " " + e.what
+	}
+	return text
+}
 
 // reply is one of RESP2's.
 type reply struct {
@@ -26,8 +40,8 @@ type reply struct {
 	null  bool
 }
 
-// readReply reads one reply. An error wraps errReply if it is the reply's, and is that of
-// the connection otherwise.
+// readReply reads one reply. An error is a badReply if it is the reply's, and that of the
+// connection otherwise.
 func readReply(r *bufio.Reader) (reply, error) { return readNested(r, maxDepth) }
 
 func readNested(r *bufio.Reader, depth int) (reply, error) {
@@ -36,7 +50,7 @@ func readNested(r *bufio.Reader, depth int) (reply, error) {
 		return reply{}, err
 	}
 	if line == "" {
-		return reply{}, fmt.Errorf("%w: an empty line", errReply)
+		return reply{}, badReply{what: "an empty line"}
 	}
 	p := reply{kind: line[0], text: line[1:]}
 	switch p.kind {
@@ -47,7 +61,7 @@ func readNested(r *bufio.Reader, depth int) (reply, error) {
 	case '*':
 		return p, p.readItems(r, depth)
 	}
-	return reply{}, fmt.Errorf("%w: %q", errReply, line)
+	return reply{}, badReply{came: line}
 }
 
 // readLine reads up to the end of a line. A line that is too long, or broken, is kept as
@@ -58,7 +72,7 @@ func readLine(r *bufio.Reader) (string, error) {
 		b, err := r.ReadByte()
 		if err != nil {
 			if len(line) > 0 && errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%w: %q and then an end", errReply, line)
+				err = badReply{string(line), "and then an end"}
 			}
 			return string(line), err
 		}
@@ -71,7 +85,7 @@ func readLine(r *bufio.Reader) (string, error) {
 		}
 		break
 	}
-	return string(line), fmt.Errorf("%w: %.40q", errReply, line)
+	return string(line), badReply{came: string(line)}
 }
 
 // size reads the length in a header; -1 stands for none at all.
@@ -79,9 +93,9 @@ func (p *reply) size(most int) (int, error) {
 	n, err := strconv.Atoi(p.text)
 	switch {
 	case err != nil || n < -1:
-		return 0, fmt.Errorf("%w: %q is no length", errReply, p.text)
+		return 0, badReply{p.text, "is no length"}
 	case n > most:
-		return 0, fmt.Errorf("%w: a length of %d, at most %d are read", errReply, n, most)
+		return 0, badReply{what: fmt.Sprintf("a length of %d, at most %d are read", n, most)}
 	}
 	p.null = n == -1
 	return max(n, 0), nil
@@ -97,7 +111,7 @@ func (p *reply) readText(r *bufio.Reader) error {
 		return err
 	}
 	if string(text[n:]) != "\r\n" {
-		return fmt.Errorf("%w: a text without its end", errReply)
+		return badReply{what: "a text without its end"}
 	}
 	p.text = string(text[:n])
 	return nil
@@ -109,7 +123,7 @@ func (p *reply) readItems(r *bufio.Reader, depth int) error {
 		return err
 	}
 	if n > 0 && depth == 0 {
-		return fmt.Errorf("%w: lists within lists", errReply)
+		return badReply{what: "lists within lists"}
 	}
 	for range n {
 		item, err := readNested(r, depth-1)
