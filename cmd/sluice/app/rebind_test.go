@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -49,15 +51,19 @@ func named(name, listen string, backends ...string) string {
 	return strings.Replace(web(listen, backends...), "name: web", "name: "+name, 1)
 }
 
-// fixed returns an address of which nobody has the port.
+// fixed returns an address whose port nobody has on any address, and no dial is given.
 func fixed(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		ln, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", 10_000+rand.IntN(22_000)))
+		if err == nil {
+			defer ln.Close()
+			_, port, _ := net.SplitHostPort(ln.Addr().String())
+			return "127.0.0.1:" + port
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Fatal("no free port between 10000 and 32000")
+	return ""
 }
 
 func TestARenamedServiceRefusesNoClient(t *testing.T) {

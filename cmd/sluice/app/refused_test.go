@@ -131,10 +131,9 @@ func TestARefusedReloadLeavesAUnixSocketWhereItIs(t *testing.T) {
 // A listener that was closed for one that then could not be opened is back.
 func TestARefusedReloadOpensAgainWhatItHadToClose(t *testing.T) {
 	b := talk(t, "b")
-	r := run(t, web(anyPort, b.yaml()))
-	address := r.listen("web")
+	address := fixed(t)
 	_, port, _ := net.SplitHostPort(address)
-	r.becomes(web(address, b.yaml())) // as a fixed port
+	r := run(t, web(address, b.yaml()))
 	other, err := net.Listen("tcp", "127.0.0.2:"+port)
 	if err != nil {
 		t.Fatal(err)
