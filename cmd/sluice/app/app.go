@@ -35,7 +35,6 @@ type App struct {
 	log     *slog.Logger
 	engine  relay.Engine
 	budget  *l4.Descriptors
-	pipes   int
 	history *history.History
 	metrics *metrics.Metrics
 	born    time.Time

@@ -104,8 +104,14 @@ func (r *reload) rewatch(e *edit) {
 	s, pool := e.s, e.s.l4.Pool()
 	s.monitor.Close()
 	r.write(func() { s.monitor = e.monitor })
+	ejected := map[string]bool{}
+	for _, b := range s.l4.Backends() {
+		ejected[b.Name] = ejected[b.Name] || b.Ejected && !b.Leaving
+	}
 	for _, m := range s.members {
-		pool.Restore(m.backend, cause(r.mark, "its check was changed"))
+		if ejected[m.cfg.Name] {
+			pool.Restore(m.backend, cause(r.mark, "its check was changed"))
+		}
 		if pool.Admin(m.backend) == l4.Maint {
 			continue // it is watched when it is out of that
 		}

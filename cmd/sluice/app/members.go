@@ -77,7 +77,8 @@ func (a *App) Remove(m api.Mark, svc, backend string, within *time.Duration) (r 
 	err = a.change(m, func() error {
 		return a.of(svc, backend, func(s *service, b *member) error {
 			if len(s.members) == 1 {
-				return refusal(api.CodeConflict, "%q is the last backend of %q: a service has at least one; drain it, or remove the service from the file", backend, svc)
+				return refusal(api.CodeConflict,
+					"%q is the last backend of %q: a service has at least one; drain it, or remove the service from the file", backend, svc)
 			}
 			d := s.cfg.DrainTimeout
 			if within != nil {

@@ -23,7 +23,9 @@ func Diff(from, to config.File) api.Plan {
 	}
 	for _, old := range from.Services {
 		if serviceOf(to, old.Name) == nil {
-			p.Changes = append(p.Changes, api.Change{Service: old.Name, Action: "remove", From: strings.Join(old.Listen, ", "), Note: drainNote(old.DrainTimeout.String())})
+			p.Changes = append(p.Changes, api.Change{
+				Service: old.Name, Action: "remove", From: strings.Join(old.Listen, ", "), Note: drainNote(old.DrainTimeout.String()),
+			})
 		}
 	}
 	for _, s := range to.Services {

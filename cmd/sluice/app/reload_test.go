@@ -101,6 +101,23 @@ func TestOtherCheckSettingsStartProbesAgainWithoutAFlap(t *testing.T) {
 	})
 }
 
+func TestAnEjectionEndsWithTheSettingsThatItCameOf(t *testing.T) {
+	a, dead := talk(t, "a"), "{address: '127.0.0.1:1', name: dead}"
+	r := run(t, webWith(", balance: first", anyPort, dead, a.yaml()))
+	visit(t, r.listen("web"))
+	if !r.backend("web", "dead").Ejected {
+		t.Fatal("the dead one was not met")
+	}
+	r.becomes(webWith(", balance: first, passive: {eject: 1s}", anyPort, dead, a.yaml()))
+	if b := r.backend("web", "dead"); b.Ejected || b.Reason != "its check was changed by test" {
+		t.Errorf("%+v", b)
+	}
+	visit(t, r.listen("web"))
+	if b := r.backend("web", "dead"); !b.Ejected || !strings.Contains(b.Reason, "ejected for 1s") {
+		t.Errorf("%+v", b)
+	}
+}
+
 func TestAReloadThatTouchesNoCheckProbesNobody(t *testing.T) {
 	a := talk(t, "a")
 	file := func(keys string) string {
