@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"github.com/sluicelb/sluice/cmd/sluice/app"
 	"github.com/sluicelb/sluice/cmd/sluice/config"
 )
 
@@ -13,12 +16,16 @@ func newCheckCommand() *cobra.Command {
 		Short: "Check a file and print it with every default filled in",
 		Long: `Check a file. If it is right, print it with every default filled in: what is
 printed is itself a file of the same meaning. If not, print every fault as
-FILE:LINE:COL and exit with status 1.`,
+FILE:LINE:COL and exit with status 1. What is allowed but seldom meant, and
+passwords that cannot be read here, are warnings on stderr.`,
 		Args: noArgs(": use -c FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file, err := loadFile(path)
 			if err != nil {
 				return err
+			}
+			for _, w := range app.Advice(file) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s\n", path, w)
 			}
 			_, err = cmd.OutOrStdout().Write(config.Format(file))
 			return err

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicelb/sluice/cmd/sluice/api"
+	"github.com/sluicelb/sluice/cmd/sluice/app"
 	"github.com/sluicelb/sluice/cmd/sluice/config"
 	"github.com/sluicelb/sluice/cmd/sluice/ctl"
 )
@@ -104,7 +106,21 @@ func controls() ctl.Env {
 		Terminal:  ctl.Terminal,
 		Interrupt: untilInterrupted,
 		AdminOf:   adminOf,
+		Diff:      diffFiles,
 	}
+}
+
+// diffFiles compares two files.
+func diffFiles(old, next string) (api.Plan, error) {
+	from, err := config.Load(old)
+	if err != nil {
+		return api.Plan{}, err
+	}
+	to, err := config.Load(next)
+	if err != nil {
+		return api.Plan{}, err
+	}
+	return app.Diff(from, to), nil
 }
 
 // untilInterrupted returns a context that the first signal ends; the second ends the process.

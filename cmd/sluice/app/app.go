@@ -2,16 +2,12 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/sluicelb/sluice/cmd/sluice/api"
 	"github.com/sluicelb/sluice/cmd/sluice/config"
 	"github.com/sluicelb/sluice/cmd/sluice/metrics"
 	"github.com/sluicelb/sluice/cmd/sluice/systemd"
@@ -19,9 +15,6 @@ import (
 	"github.com/sluicelb/sluice/l4"
 	"github.com/sluicelb/sluice/l4/relay"
 )
-
-// reportEvery is how often a drain says what is left.
-const reportEvery = 5 * time.Second
 
 // Options are what an App has from its process. The zero value is usable.
 type Options struct {
@@ -48,7 +41,7 @@ type App struct {
 	events  events
 	failed  failures
 
-	changing chan struct{} // filled by whoever changes the rest: one at a time
+	changing chan struct{} // filled by whoever changes the rest, one at a time; before Start has ended, by New
 	revision atomic.Uint64
 	state    sync.RWMutex // guards what follows, for those who only look; its writer holds changing too
 	file     config.File  // in force: the file's, and what operators have changed since
@@ -60,11 +53,13 @@ type App struct {
 	ending   chan struct{} // closed with draining set
 	ready    atomic.Bool   // every listener is bound and each first probe has ended
 	draining atomic.Bool
-	serving  sync.WaitGroup // listeners, and what outlasts a change
+	serving  sync.WaitGroup // listeners
 	stop     chan struct{}  // closed when the App ends
-	parting  sync.WaitGroup // removed services that drain
-	life     context.Context
-	die      context.CancelFunc // the end of life: what still drains is reset
+
+	parting sync.WaitGroup     // services that are leaving
+	patient context.Context    // ends when those are to leave at once
+	hurry   context.CancelFunc // ends it
+	cut     atomic.Int64       // sessions that were reset because of that
 }
 
 // New makes an App that does nothing yet but hold its relay engine: it is to be
@@ -93,12 +88,12 @@ func New(file config.File, o Options) (*App, error) {
 		changing: make(chan struct{}, 1), ending: make(chan struct{}),
 		history: history.New(history.Config{Dir: file.StateDir, Log: o.Log}),
 	}
-	a.life, a.die = context.WithCancel(context.Background())
+	a.patient, a.hurry = context.WithCancel(context.Background())
+	a.changing <- struct{}{}
 	a.revision.Store(1)
 	a.metrics = metrics.New(metrics.Config{Services: a.Services, Status: a.Status, Log: o.Log})
 	if err := a.assemble(); err != nil {
-		driver.Close()
-		a.history.Close()
+		a.Discard()
 		return nil, err
 	}
 	return a, nil
@@ -107,7 +102,7 @@ func New(file config.File, o Options) (*App, error) {
 // assemble makes the services.
 func (a *App) assemble() error {
 	for _, c := range a.file.Services {
-		s, err := a.newService(c)
+		s, err := a.newService(c, a.file.Log.Sessions)
 		if err != nil {
 			return err
 		}
@@ -116,16 +111,14 @@ func (a *App) assemble() error {
 	return nil
 }
 
-// Start binds every listener, all or none, then probes and serves. Its error names
-// the service and the address; the App is of no use then.
+// Start binds every listener, all or none, then probes and serves. Changes that are asked
+// for meanwhile wait. Its error names the service and the address; the App is of no use then.
 func (a *App) Start(ctx context.Context) error {
 	for _, s := range a.services {
-		if err := a.bind(ctx, s); err != nil {
-			for _, s := range a.services {
-				s.unbind()
-			}
-			a.engine.Close()
-			a.history.Close()
+		all, err := a.bind(ctx, s)
+		a.write(func() { s.listening = all })
+		if err != nil {
+			a.Discard()
 			return err
 		}
 	}
@@ -133,38 +126,67 @@ func (a *App) Start(ctx context.Context) error {
 		a.begin(s)
 	}
 	a.serving.Go(a.awaitReady)
+	<-a.changing
 	return nil
 }
 
 // begin has a service probe and serve.
 func (a *App) begin(s *service) {
-	for _, w := range Warnings(s.cfg) {
-		a.log.Warn("check", "service", s.name, "warning", w)
-	}
+	a.warn(s.name, Warnings(s.cfg))
 	s.watch()
 	for _, l := range s.listening {
 		a.serve(s, l)
 	}
 }
 
-// awaitReady notes when the first round of probes has ended.
+func (a *App) warn(service string, all []string) {
+	for _, w := range all {
+		a.log.Warn("check", "service", service, "warning", w)
+	}
+}
+
+// awaitReady notes when the first round of probes has ended, whatever is reloaded meanwhile.
 func (a *App) awaitReady() {
-	for _, s := range a.current() {
+	for c := a.nextRound(); c != nil; c = a.nextRound() {
 		select {
-		case <-a.settled(s):
+		case <-c:
 		case <-a.stop:
 			return
 		}
 	}
-	a.ready.Store(true)
-	a.events.add(Event{Kind: "lifecycle", Text: "ready: every listener is bound, each first probe has ended"})
 }
 
-// settled returns a channel that is closed when each first probe of a service has ended.
-func (a *App) settled(s *service) <-chan struct{} {
+// nextRound is unsettled; with nil the App is ready, or ends. It looks while nothing changes:
+// a reload may be about to begin other probes.
+func (a *App) nextRound() <-chan struct{} {
+	select {
+	case a.changing <- struct{}{}:
+		defer func() { <-a.changing }()
+	case <-a.stop:
+		return nil
+	}
+	c := a.unsettled()
+	if c == nil {
+		a.ready.Store(true)
+		a.events.add(Event{Kind: "lifecycle", Text: "ready: every listener is bound, each first probe has ended"})
+	}
+	return c
+}
+
+// unsettled returns a channel that is closed when the first probes of one more service have
+// ended; nil if all have.
+func (a *App) unsettled() <-chan struct{} {
 	a.state.RLock()
 	defer a.state.RUnlock()
-	return s.monitor.Settled()
+	for _, s := range a.services {
+		c := s.monitor.Settled()
+		select {
+		case <-c:
+		default:
+			return c
+		}
+	}
+	return nil
 }
 
 // current returns the services in force.
@@ -174,81 +196,12 @@ func (a *App) current() []*service {
 	return slices.Clone(a.services)
 }
 
-// NotReady has Ready say no from now on: the outside is to send no more clients.
-func (a *App) NotReady() {
-	a.notReady.Do(func() {
-		a.draining.Store(true)
-		close(a.ending)
-	})
+// all returns the services in force, and then those that are leaving.
+func (a *App) all() []*service {
+	a.state.RLock()
+	defer a.state.RUnlock()
+	return slices.Concat(a.services, a.leaving)
 }
-
-// Drain stops accepting, waits for the sessions to end, resets those that are left
-// when ctx is done, and returns how many those were. It is to be called after Start; a second
-// call does nothing. While it waits it calls progress, if there is one, from time to time.
-func (a *App) Drain(ctx context.Context, progress func(sessions int64)) (forced int) {
-	a.NotReady()
-	select {
-	case a.changing <- struct{}{}: // for good: nothing changes any more
-	case <-a.stop:
-		return 0 // that is under way, or over
-	}
-	a.log.Info("draining", "sessions", a.sessions(), "timeout", a.file.ShutdownTimeout.String())
-	var mu sync.Mutex
-	var services sync.WaitGroup
-	for _, s := range a.services {
-		services.Go(func() {
-			n := s.l4.Shutdown(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			forced += n
-		})
-	}
-	defer context.AfterFunc(ctx, a.die)()
-	services.Go(a.parting.Wait)
-	close(a.stop)
-	a.report(&services, progress)
-	a.die()
-	a.serving.Wait()
-	a.engine.Close()
-	for _, s := range a.services {
-		s.monitor.Close()
-	}
-	a.history.Close()
-	return forced
-}
-
-// report says from time to time what is left, until all services have drained.
-func (a *App) report(services *sync.WaitGroup, progress func(int64)) {
-	drained := make(chan struct{})
-	go func() {
-		services.Wait()
-		close(drained)
-	}()
-	tick := time.NewTicker(reportEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-drained:
-			return
-		case <-tick.C:
-			n := a.sessions()
-			a.log.Info("draining", "sessions", n)
-			if progress != nil {
-				progress(n)
-			}
-		}
-	}
-}
-
-func (a *App) sessions() (n int64) {
-	for _, s := range a.withSessions() {
-		n += s.l4.Stats().Active
-	}
-	return n
-}
-
-// Service implements api.Control.
-func (a *App) Service(name string) (api.Service, error) { return a.serviceView(name) }
 
 // L4 returns a service's data path by name, nil if there is none.
 func (a *App) L4(name string) *l4.Service {
@@ -282,17 +235,6 @@ func (a *App) Addresses(name string) (all []string) {
 	return all
 }
 
-// Discard gives up an App that was not started.
-func (a *App) Discard() {
-	a.NotReady()
-	for _, s := range a.services {
-		s.l4.Close()
-		s.monitor.Close()
-	}
-	a.engine.Close()
-	a.history.Close()
-}
-
 // Shutdown returns how long the App is to accept clients when it is not ready any more, and
 // how long its drain may take after that; 0 is without bound.
 func (a *App) Shutdown() (delay, within time.Duration) {
@@ -309,23 +251,3 @@ func (a *App) Turns() bool {
 
 // Metrics returns what Prometheus may read.
 func (a *App) Metrics() *metrics.Metrics { return a.metrics }
-
-// listenAddress is an address as the file would name it.
-func listenAddress(a net.Addr) string {
-	if a.Network() == "unix" {
-		return fmt.Sprintf("unix:%s", a)
-	}
-	return a.String()
-}
-
-// serve accepts clients for a service until the listener is closed.
-func (a *App) serve(s *service, l *listening) {
-	a.log.Info("listening", "service", s.name, "address", listenAddress(l.ln.Addr()))
-	a.serving.Go(func() {
-		defer close(l.served)
-		err := s.l4.Serve(l.ln)
-		if !errors.Is(err, l4.ErrServiceClosed) && !l.closed.Load() {
-			a.log.Error("listener lost", "service", s.name, "address", listenAddress(l.ln.Addr()), "error", err)
-		}
-	})
-}

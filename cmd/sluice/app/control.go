@@ -1,14 +1,10 @@
 package app
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/api"
-	"github.com/sluicelb/sluice/cmd/sluice/config"
 	"github.com/sluicelb/sluice/health"
 	"github.com/sluicelb/sluice/l4"
 )
@@ -37,8 +33,6 @@ func (a *App) change(m api.Mark, do func() error) error {
 	return nil
 }
 
-func errDraining() error { return refusal(api.CodeBusy, "the process is draining") }
-
 // of runs f on a service's backend.
 func (a *App) of(svc, backend string, f func(*service, *member) error) error {
 	s, b, err := a.lookup(svc, backend)
@@ -48,11 +42,19 @@ func (a *App) of(svc, backend string, f func(*service, *member) error) error {
 	return f(s, b)
 }
 
+// service returns a service in force.
+func (a *App) service(name string) (*service, error) {
+	if s := a.find(name); s != nil {
+		return s, nil
+	}
+	return nil, noService(name, a.current())
+}
+
 // lookup returns a service's backend.
 func (a *App) lookup(svc, backend string) (*service, *member, error) {
-	s := a.find(svc)
-	if s == nil {
-		return nil, nil, noService(svc, a.current())
+	s, err := a.service(svc)
+	if err != nil {
+		return nil, nil, err
 	}
 	a.state.RLock()
 	defer a.state.RUnlock()
@@ -140,98 +142,15 @@ func (a *App) SetWeight(m api.Mark, svc, backend string, weight int) (v api.Back
 	return v, err
 }
 
-// Add implements api.Control.
-func (a *App) Add(m api.Mark, svc string, n api.NewBackend) (v api.Backend, err error) {
-	err = a.change(m, func() error {
-		s := a.find(svc)
-		if s == nil {
-			return noService(svc, a.current())
-		}
-		c := config.Backend{Address: n.Address, Name: n.Name, Weight: 1, Priority: n.Priority, MaxConnections: n.MaxConnections}
-		if n.Weight != nil {
-			c.Weight = *n.Weight
-		}
-		if c.Name == "" {
-			c.Name = c.Address
-		}
-		if err := config.CheckBackend(c); err != nil {
-			return invalid("%s", err)
-		}
-		if s.member(c.Name) != nil {
-			return refusal(api.CodeConflict, "service %q has a backend %q already", svc, c.Name)
-		}
-		b, err := a.addMember(m, s, c)
-		if err != nil {
-			return err
-		}
-		v = a.viewOf(s, b)
-		a.did(m, svc, c.Name, "added "+c.Address)
-		return nil
-	})
-	return v, err
-}
-
-func (a *App) addMember(m api.Mark, s *service, c config.Backend) (*member, error) {
-	p, err := newProber(s.cfg, c)
-	if err != nil {
-		return nil, refusal(api.CodeInvalid, "check of %s: %s", c.Address, err)
-	}
-	added, err := s.l4.Pool().Edit(l4.Edit{Add: []l4.BackendConfig{l4.BackendConfig(c)}}, cause(m, "added"))
-	if err != nil {
-		return nil, invalid("%s", plain(err))
-	}
-	b := a.newMember(s.cfg, c, added[0], p)
-	a.write(func() {
-		s.members = append(slices.Clone(s.members), b)
-		s.noteBackends(a)
-	})
-	s.watchOne(b, health.Unknown)
-	return b, nil
-}
-
-// Remove implements api.Control.
-func (a *App) Remove(m api.Mark, svc, backend string, within *time.Duration) (r api.Removed, err error) {
-	err = a.change(m, func() error {
-		return a.of(svc, backend, func(s *service, b *member) error {
-			if len(s.members) == 1 {
-				return refusal(api.CodeConflict, "%q is the last backend of %q: a service has at least one; drain it, or remove the service from the file", backend, svc)
-			}
-			d := s.cfg.DrainTimeout
-			if within != nil {
-				d = *within
-			}
-			if _, err := s.l4.Pool().Edit(l4.Edit{Remove: []*l4.Backend{b.backend}}, cause(m, "removed")); err != nil {
-				return invalid("%s", plain(err))
-			}
-			a.write(func() {
-				s.members = slices.DeleteFunc(slices.Clone(s.members), func(o *member) bool { return o == b })
-				s.noteBackends(a)
-			})
-			r = api.Removed{Sessions: b.backend.Sessions(), Within: api.Duration(d)}
-			a.release(s, b, d)
-			a.did(m, svc, backend, fmt.Sprintf("removed, %d sessions go on", r.Sessions))
-			return nil
-		})
-	})
-	return r, err
-}
-
-// release ends what there is of a backend that is out of its pool.
-func (a *App) release(s *service, b *member, within time.Duration) {
-	b.watch.Stop()
-	a.metrics.Forget(s.name, b.cfg.Name)
-	s.l4.EndRemoved(b.backend, within)
-}
-
 // Pause implements api.Control.
 func (a *App) Pause(m api.Mark, svc string, d time.Duration) error {
 	if d <= 0 || d > time.Hour {
 		return invalid("for %v: want above 0, at most 1h", d)
 	}
 	return a.change(m, func() error {
-		s := a.find(svc)
-		if s == nil {
-			return noService(svc, a.current())
+		s, err := a.service(svc)
+		if err != nil {
+			return err
 		}
 		if err := s.l4.Pause(d); err != nil {
 			return refusal(api.CodeConflict, "%s", plain(err))
@@ -244,9 +163,9 @@ func (a *App) Pause(m api.Mark, svc string, d time.Duration) error {
 // Resume implements api.Control.
 func (a *App) Resume(m api.Mark, svc string) (was bool, err error) {
 	err = a.change(m, func() error {
-		s := a.find(svc)
-		if s == nil {
-			return noService(svc, a.current())
+		s, err := a.service(svc)
+		if err != nil {
+			return err
 		}
 		if was = s.l4.Resume(); was {
 			a.did(m, svc, "", "resumed")
@@ -267,7 +186,9 @@ func (a *App) Kill(m api.Mark, f api.Filter) (n int, err error) {
 			return err
 		}
 		for _, s := range services {
-			n += s.l4.Kill(keep)
+			if n += s.l4.Kill(keep); n > 0 && f.ID != "" {
+				break // there is one
+			}
 		}
 		if n == 0 && f.ID != "" {
 			return refusal(api.CodeNotFound, "no session %q: it has ended, or never was", f.ID)
@@ -283,31 +204,4 @@ func (a *App) write(f func()) {
 	a.state.Lock()
 	defer a.state.Unlock()
 	f()
-}
-
-// noteBackends has the file in force say what the members are. With state held for writing.
-func (s *service) noteBackends(a *App) {
-	backends := make([]config.Backend, len(s.members))
-	for i, m := range s.members {
-		backends[i] = m.cfg
-	}
-	s.cfg.Backends = backends
-	services := slices.Clone(a.file.Services)
-	for i := range services {
-		if services[i].Name == s.name {
-			services[i] = s.cfg
-		}
-	}
-	a.file.Services = services
-}
-
-// plain is an error for people: without the names of packages.
-func plain(err error) string {
-	s := err.Error()
-	for _, prefix := range []error{l4.ErrBackend, l4.ErrConfig} {
-		if errors.Is(err, prefix) {
-			s = strings.ReplaceAll(s, prefix.Error()+": ", "")
-		}
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(s, "picker: "), "l4: ")
 }

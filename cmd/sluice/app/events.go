@@ -49,11 +49,12 @@ func (e *events) add(ev Event) {
 	}
 }
 
-// after returns the events after since, and whether some of them are gone.
+// after returns the events after since, and whether some of them are gone. A since that this
+// process has not come to is of the one before: all of its own are new then.
 func (e *events) after(since uint64) (all []Event, lost bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if since > e.last { // of the process before this one
+	if since > e.last {
 		since, lost = 0, true
 	}
 	kept := e.ring[max(0, len(e.ring)-keptEvents):]
@@ -93,8 +94,11 @@ func (a *App) Follow(ctx context.Context, since uint64, f func(e Event, lost int
 	defer a.events.unfollow(c)
 	past, lost := a.events.after(since)
 	next := since + 1
-	if lost && len(past) > 0 {
-		next = min(next, past[0].ID) // what came before is of no use to who asks for what is gone
+	switch {
+	case lost && len(past) == 0:
+		next = 1
+	case lost:
+		next = min(next, past[0].ID)
 	}
 	tell := func(e Event) error {
 		if e.ID < next {

@@ -42,7 +42,7 @@ func (a *App) Explain(svc, backend string, at time.Time) (api.Explanation, error
 
 // stateNow is of a backend that has had no transition yet.
 func (a *App) stateNow(service, backend string) (state, reason string) {
-	v, err := a.serviceView(service)
+	v, err := a.Service(service)
 	if err != nil {
 		return "", err.Error()
 	}

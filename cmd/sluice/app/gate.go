@@ -17,9 +17,14 @@ type gate struct {
 	backend *l4.Backend
 }
 
+// states are the same in both rooms.
+var (
+	states  = map[l4.Health]health.State{l4.Unknown: health.Unknown, l4.Up: health.Up, l4.Down: health.Down}
+	healths = map[health.State]l4.Health{health.Unknown: l4.Unknown, health.Up: l4.Up, health.Down: l4.Down}
+)
+
 func (g gate) SetHealth(s health.State, c health.Cause) {
-	h := map[health.State]l4.Health{health.Unknown: l4.Unknown, health.Up: l4.Up, health.Down: l4.Down}[s]
-	g.pool.SetHealth(g.backend, h, causeOf(c))
+	g.pool.SetHealth(g.backend, healths[s], causeOf(c))
 }
 
 func (g gate) Eject(c health.Cause) bool { return g.pool.Eject(g.backend, causeOf(c)) }

@@ -7,8 +7,9 @@ import (
 	"github.com/sluicelb/sluice/l4/relay"
 )
 
-// l4Config is a service of the file as the data path has it.
-func (a *App) l4Config(c config.Service, limiter *ratelimit.Limiter) l4.Config {
+// l4Config is a service of the file as the data path has it. Which sessions are logged is the
+// file's.
+func (a *App) l4Config(c config.Service, logged string, limiter *ratelimit.Limiter) l4.Config {
 	cfg := l4.Config{
 		Name:    c.Name,
 		Balance: c.Balance,
@@ -30,7 +31,7 @@ func (a *App) l4Config(c config.Service, limiter *ratelimit.Limiter) l4.Config {
 		Engine:         a.engine,
 		Descriptors:    a.budget,
 		Log:            a.log,
-		SessionLog:     l4.SessionLog(a.file.Log.Sessions),
+		SessionLog:     l4.SessionLog(logged),
 		Transition:     a.remember,
 		Decision:       a.failed.add,
 	}

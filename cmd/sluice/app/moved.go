@@ -21,8 +21,12 @@ func moved(old, s config.Service) (api.Moved, bool) {
 	m := api.Moved{Service: s.Name, Balance: s.Balance}
 	before, namesBefore := tableOf(old)
 	after, namesAfter := tableOf(s)
-	if before == nil || after == nil {
-		return m, before != nil || after != nil
+	switch {
+	case before == nil:
+		return m, false // nobody had one
+	case after == nil:
+		m.Share, m.Needed = 1, 1
+		return m, true
 	}
 	stays := map[string]bool{}
 	for _, name := range namesAfter {

@@ -23,7 +23,9 @@ func Diff(from, to config.File) api.Plan {
 	}
 	for _, old := range from.Services {
 		if serviceOf(to, old.Name) == nil {
-			p.Changes = append(p.Changes, api.Change{Service: old.Name, Action: "remove", From: strings.Join(old.Listen, ", "), Note: drainNote(old.DrainTimeout.String())})
+			p.Changes = append(p.Changes, api.Change{
+				Service: old.Name, Action: "remove", From: strings.Join(old.Listen, ", "), Note: drainNote(old.DrainTimeout.String()),
+			})
 		}
 	}
 	for _, s := range to.Services {
@@ -68,23 +70,49 @@ func serviceChanges(old, s config.Service) (all []api.Change) {
 	for _, d := range config.Differences(old, s) {
 		add(api.Change{Action: "change", Key: d.Key, From: d.From, To: d.To, Note: keyNote(d.Key)})
 	}
-	for _, l := range old.Listen {
-		if !slices.Contains(s.Listen, l) {
-			add(api.Change{Action: "remove", Key: "listen", From: l})
+	listenChanges(old, s, add)
+	memberChanges(old, s, add)
+	return all
+}
+
+// listenChanges compares where two services listen; port 0 may be there more than once.
+func listenChanges(old, s config.Service, add func(api.Change)) {
+	gone, fresh := without(old.Listen, s.Listen), without(s.Listen, old.Listen)
+	for _, l := range gone {
+		add(api.Change{Action: "remove", Key: "listen", From: l})
+	}
+	for _, l := range fresh {
+		c := api.Change{Action: "add", Key: "listen", To: l}
+		if p := tcpPort(l); p != "" && slices.ContainsFunc(gone, func(g string) bool { return tcpPort(g) == p }) {
+			c.Note = "the port is the one of a listener that goes: clients may be refused for a moment"
+		}
+		add(c)
+	}
+}
+
+// without returns what a has and b has not, each as often as a has more of it.
+func without(a, b []string) (rest []string) {
+	left := map[string]int{}
+	for _, x := range b {
+		left[x]++
+	}
+	for _, x := range a {
+		if left[x]--; left[x] < 0 {
+			rest = append(rest, x)
 		}
 	}
-	for _, l := range s.Listen {
-		if !slices.Contains(old.Listen, l) {
-			add(api.Change{Action: "add", Key: "listen", To: l})
-		}
-	}
+	return rest
+}
+
+func memberChanges(old, s config.Service, add func(api.Change)) {
+	before, after := backendsOf(old), backendsOf(s)
 	for _, b := range old.Backends {
-		if backendOf(s, b.Name) == nil {
+		if after[b.Name] == nil {
 			add(api.Change{Backend: b.Name, Action: "remove", From: b.Address, Note: drainNote(s.DrainTimeout.String())})
 		}
 	}
 	for _, b := range s.Backends {
-		if was := backendOf(old, b.Name); was == nil {
+		if was := before[b.Name]; was == nil {
 			add(api.Change{Backend: b.Name, Action: "add", To: b.Address})
 		} else {
 			for _, c := range backendChanges(*was, b) {
@@ -92,10 +120,9 @@ func serviceChanges(old, s config.Service) (all []api.Change) {
 			}
 		}
 	}
-	if from, to := common(old, s), common(s, old); !slices.Equal(from, to) {
+	if from, to := common(old, after), common(s, before); !slices.Equal(from, to) {
 		add(api.Change{Action: "change", Key: "backends", From: strings.Join(from, ", "), To: strings.Join(to, ", "), Note: "another order"})
 	}
-	return all
 }
 
 // keyNote tells what is not plain of a key's change.
@@ -103,18 +130,21 @@ func keyNote(key string) string {
 	switch {
 	case strings.HasPrefix(key, "check.") || strings.HasPrefix(key, "passive."):
 		return "probes begin anew; the states stay until they say otherwise"
+	case key == "proxy_protocol.send":
+		return "for new sessions; probes begin anew"
 	case key == "on_down", key == "close_over", key == "slow_start", key == "drain_timeout":
 		return ""
 	}
 	return "for new sessions"
 }
 
-func backendOf(s config.Service, name string) *config.Backend {
-	i := slices.IndexFunc(s.Backends, func(b config.Backend) bool { return b.Name == name })
-	if i < 0 {
-		return nil
+// backendsOf returns a service's backends by name.
+func backendsOf(s config.Service) map[string]*config.Backend {
+	all := make(map[string]*config.Backend, len(s.Backends))
+	for i := range s.Backends {
+		all[s.Backends[i].Name] = &s.Backends[i]
 	}
-	return &s.Backends[i]
+	return all
 }
 
 func backendChanges(was, b config.Backend) (all []api.Change) {
@@ -133,11 +163,11 @@ func backendChanges(was, b config.Backend) (all []api.Change) {
 	return all
 }
 
-// common returns the names of a's backends that b has too, in a's order.
-func common(a, b config.Service) (names []string) {
-	for _, x := range a.Backends {
-		if backendOf(b, x.Name) != nil {
-			names = append(names, x.Name)
+// common returns the names of a service's backends that the others have too, in its order.
+func common(s config.Service, others map[string]*config.Backend) (names []string) {
+	for _, b := range s.Backends {
+		if others[b.Name] != nil {
+			names = append(names, b.Name)
 		}
 	}
 	return names

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -84,42 +83,6 @@ func newLogin(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
 }
 
 var mysqlRoles = map[string]mysql.Role{"primary": mysql.Primary, "replica": mysql.Replica}
-
-// mysqlPort is where MySQL listens unless it was told otherwise.
-const mysqlPort = "3306"
-
-// Warnings returns what an operator should know of a service before it has run for a day.
-func Warnings(c config.Service) (all []string) {
-	for _, w := range []struct {
-		is   bool
-		what string
-	}{
-		{conflictOf(c.Check) != "" && c.OnDown == string(l4.OnDownKeep),
-			"sessions on a node that is not the " + c.Check.Role + " any more stay on it; write on_down: close"},
-		{c.Check.Type == "mysql" && mysql.Warning(mysql.Config{User: c.Check.User}) != "", mysql.Warning(mysql.Config{User: c.Check.User})},
-		{c.Check.Type == "tcp" && probesMySQL(c),
-			"a tcp check of port 3306 breaks off MySQL's handshakes: the server counts them against max_connect_errors and may then block this address; write type: mysql with a user"},
-		{c.OnDown == string(l4.OnDownClose) && c.Check.Type == "none", "on_down: close does nothing without an active check"},
-		{c.CloseOver > 0 && c.OnDown != string(l4.OnDownClose), "close_over does nothing without on_down: close"},
-		{c.SlowStart > 0 && c.Balance == "first", "slow_start does nothing with balance: first, which knows no weights"},
-		{c.Connect.HedgeAfter > 0 && c.Connect.Timeout > 0 && c.Connect.HedgeAfter >= c.Connect.Timeout,
-			"connect.hedge_after is not below connect.timeout: no second dial ever begins"},
-		{c.Connect.HedgeAfter > 0 && c.Connect.Attempts == 1, "connect.attempts: 1 leaves no second backend for hedge_after to dial"},
-	} {
-		if w.is {
-			all = append(all, w.what)
-		}
-	}
-	return all
-}
-
-// probesMySQL tells whether a backend is probed where MySQL listens.
-func probesMySQL(c config.Service) bool {
-	return slices.ContainsFunc(c.Backends, func(b config.Backend) bool {
-		_, port, err := net.SplitHostPort(endpointOf(c, b).Address)
-		return err == nil && port == mysqlPort
-	})
-}
 
 // conflictOf returns what is done when several backends claim to take writes; "" where no
 // check asks for that.

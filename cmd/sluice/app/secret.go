@@ -1,10 +1,13 @@
 package app
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/sluicelb/sluice/cmd/sluice/config"
 )
 
 // maxSecret is more than any password has, in bytes.
@@ -34,4 +37,20 @@ func Secret(text string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, errors.New("its first line is empty, or too long for a password"))
 	}
 	return line, nil
+}
+
+// secrets stands for what a check reads from outside of the file: when that is another one,
+// probes begin anew with it.
+type secrets [sha256.Size]byte
+
+// secretsOf reads them. What cannot be read is none: whoever makes the prober has the error.
+func secretsOf(c config.Check) secrets {
+	password, _ := Secret(c.Password)
+	h := sha256.New()
+	fmt.Fprintf(h, "%d:%s", len(password), password)
+	if c.TLS != nil && c.TLS.CA != "" {
+		pem, _ := os.ReadFile(c.TLS.CA)
+		h.Write(pem)
+	}
+	return secrets(h.Sum(nil))
 }

@@ -22,6 +22,7 @@ type service struct {
 	members   []*member // in the order of the file
 	listening []*listening
 	limiter   *ratelimit.Limiter
+	secrets   secrets // that its probes have
 }
 
 // member is a backend of a service.
@@ -29,13 +30,14 @@ type member struct {
 	cfg     config.Backend
 	backend *l4.Backend
 	prober  health.Prober  // nil where there is no active check
-	watch   *health.Member // nil before it is watched, and in maint
+	watch   *health.Member // nil before it is watched; in maint, a stopped one
 	connect *metrics.Histogram
 }
 
-// newService makes a service that neither listens nor probes.
-func (a *App) newService(c config.Service) (*service, error) {
-	s := &service{name: c.Name, cfg: c, limiter: ratelimit.New(c.Limits.RatePerSource, 0, 0)}
+// newService makes a service that neither listens nor probes. Which sessions are logged is
+// the file's.
+func (a *App) newService(c config.Service, logged string) (*service, error) {
+	s := &service{name: c.Name, cfg: c, limiter: ratelimit.New(c.Limits.RatePerSource, 0, 0), secrets: secretsOf(c.Check)}
 	probers, err := probersOf(c)
 	if err != nil {
 		return nil, err
@@ -43,11 +45,12 @@ func (a *App) newService(c config.Service) (*service, error) {
 	if s.monitor, err = newMonitor(c); err != nil {
 		return nil, err
 	}
-	if s.l4, err = l4.New(a.l4Config(c, s.limiter)); err != nil {
+	if s.l4, err = l4.New(a.l4Config(c, logged, s.limiter)); err != nil {
 		return nil, err
 	}
 	backends, err := s.l4.Pool().Add(backendConfigs(c.Backends)...)
 	if err != nil {
+		s.l4.Close()
 		return nil, fmt.Errorf("service %q: %w", c.Name, err)
 	}
 	for i, b := range backends {
@@ -57,11 +60,15 @@ func (a *App) newService(c config.Service) (*service, error) {
 }
 
 func (a *App) newMember(c config.Service, b config.Backend, backend *l4.Backend, p health.Prober) *member {
-	m := &member{cfg: b, backend: backend, connect: a.metrics.Connect(c.Name, b.Name)}
-	if p != nil {
-		m.prober = timed{p, a.metrics.Probe(c.Name, b.Name)}
+	return &member{cfg: b, backend: backend, prober: a.timed(c.Name, b.Name, p), connect: a.metrics.Connect(c.Name, b.Name)}
+}
+
+// timed has a backend's probes counted; there may be none.
+func (a *App) timed(service, backend string, p health.Prober) health.Prober {
+	if p == nil {
+		return nil
 	}
-	return m
+	return timed{p, a.metrics.Probe(service, backend)}
 }
 
 // probersOf makes the active checks of a service's backends, in their order.

@@ -1,12 +1,8 @@
 package app
 
 import (
-	"fmt"
-	"net/netip"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/api"
@@ -37,8 +33,8 @@ func (a *App) Services() []api.Service {
 	return all
 }
 
-// serviceView is a service as the API shows it, by name.
-func (a *App) serviceView(name string) (api.Service, error) {
+// Service implements api.Control.
+func (a *App) Service(name string) (api.Service, error) {
 	a.state.RLock()
 	defer a.state.RUnlock()
 	for _, s := range a.services {
@@ -106,13 +102,15 @@ func (a *App) Status() api.Status {
 	a.state.RLock()
 	defer a.state.RUnlock()
 	st.Reload = a.reloads.view()
+	st.Services = len(a.services)
 	for _, s := range a.services {
-		stats := s.l4.Stats()
 		backends, usable := s.l4.Pool().Count()
-		st.Services++
-		st.Sessions += stats.Active
 		st.Backends += backends
 		st.Usable += usable
+	}
+	for _, s := range slices.Concat(a.services, a.leaving) {
+		stats := s.l4.Stats()
+		st.Sessions += stats.Active
 		st.Descriptors.Shed += stats.Ended[relay.Descriptors.String()]
 	}
 	return st
@@ -131,200 +129,5 @@ func (a *App) Ready() (ok bool, why string) {
 	return true, ""
 }
 
-// Sessions implements api.Control.
-func (a *App) Sessions(f api.Filter, order string, limit int) (api.Sessions, error) {
-	keep, services, err := a.selection(f)
-	if err != nil {
-		return api.Sessions{}, err
-	}
-	less, err := sessionOrder(order)
-	if err != nil {
-		return api.Sessions{}, err
-	}
-	all := []api.Session{}
-	for _, s := range services {
-		for _, i := range s.l4.Sessions(keep) {
-			all = append(all, sessionView(s.name, i))
-		}
-	}
-	slices.SortStableFunc(all, less)
-	out := api.Sessions{Total: len(all), Sessions: all}
-	if limit > 0 && len(all) > limit {
-		out.Sessions = all[:limit]
-	}
-	return out, nil
-}
-
-func sessionView(service string, i l4.SessionInfo) api.Session {
-	return api.Session{
-		ID: service + "/" + strconv.FormatUint(i.ID, 10), Service: service, Client: clientName(i.Client), Backend: i.Backend, Phase: string(i.Phase),
-		Start: i.Start, Age: api.Duration(time.Since(i.Start).Round(time.Millisecond)), Attempts: i.Attempts,
-		BytesToBackend: i.Moved[relay.ToBackend], BytesToClient: i.Moved[relay.ToClient],
-	}
-}
-
-func clientName(a netip.AddrPort) string {
-	if a.IsValid() {
-		return a.String()
-	}
-	return "unix"
-}
-
-// sessionOrder returns how sessions are sorted.
-func sessionOrder(by string) (func(a, b api.Session) int, error) {
-	switch by {
-	case "", "age":
-		return func(a, b api.Session) int { return a.Start.Compare(b.Start) }, nil
-	case "bytes":
-		return func(a, b api.Session) int {
-			return int(min(max(b.BytesToBackend+b.BytesToClient-a.BytesToBackend-a.BytesToClient, -1), 1))
-		}, nil
-	case "client":
-		return func(a, b api.Session) int { return strings.Compare(a.Client, b.Client) }, nil
-	case "backend":
-		return func(a, b api.Session) int { return strings.Compare(a.Backend, b.Backend) }, nil
-	}
-	return nil, invalid("sort %q: want age, bytes, client or backend", by)
-}
-
-// selection returns what a filter selects, and of which services.
-func (a *App) selection(f api.Filter) (func(l4.SessionInfo) bool, []*service, error) {
-	services := a.withSessions()
-	name, number, err := sessionID(f.ID)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case f.Backend != "" && f.Service == "":
-		return nil, nil, invalid("a backend is of a service: name that too")
-	case name != "" && f.Service != "" && f.Service != name:
-		return nil, nil, invalid("session %q is not of service %q", f.ID, f.Service)
-	case name == "":
-		name = f.Service
-	}
-	if name != "" {
-		all := services
-		services = slices.DeleteFunc(slices.Clone(all), func(s *service) bool { return s.name != name })
-		if len(services) == 0 {
-			return nil, nil, noService(name, all)
-		}
-		if f.Backend != "" && !slices.ContainsFunc(services, func(s *service) bool { return s.has(f.Backend) }) {
-			_, _, err := a.lookup(name, f.Backend)
-			return nil, nil, err
-		}
-	}
-	client, err := clientPrefix(f.Client)
-	if err != nil {
-		return nil, nil, err
-	}
-	oldest := time.Now().Add(-time.Duration(f.MinAge))
-	return func(i l4.SessionInfo) bool {
-		return (number == 0 || i.ID == number) && (f.Backend == "" || i.Backend == f.Backend) &&
-			(!client.IsValid() || client.Contains(i.Client.Addr().WithZone(""))) && !i.Start.After(oldest)
-	}, services, nil
-}
-
-// withSessions returns the services in force and those that were removed and still have sessions.
-func (a *App) withSessions() []*service {
-	a.state.RLock()
-	defer a.state.RUnlock()
-	return slices.Concat(a.services, a.leaving)
-}
-
-// has tells whether there is a backend of that name, or one that leaves.
-func (s *service) has(backend string) bool {
-	return slices.ContainsFunc(s.l4.Backends(), func(b l4.BackendStats) bool { return b.Name == backend })
-}
-
-// sessionID takes SERVICE/NUMBER apart.
-func sessionID(id string) (service string, number uint64, err error) {
-	if id == "" {
-		return "", 0, nil
-	}
-	service, digits, found := strings.Cut(id, "/")
-	number, err = strconv.ParseUint(digits, 10, 64)
-	if !found || err != nil || number == 0 {
-		return "", 0, invalid("session %q: want SERVICE/NUMBER", id)
-	}
-	return service, number, nil
-}
-
-// clientPrefix reads an address or a CIDR; "" is none.
-func clientPrefix(s string) (netip.Prefix, error) {
-	if s == "" {
-		return netip.Prefix{}, nil
-	}
-	if ip, err := netip.ParseAddr(s); err == nil {
-		ip = ip.Unmap().WithZone("")
-		return netip.PrefixFrom(ip, ip.BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil {
-		return netip.Prefix{}, invalid("client %q: want an address or a CIDR, such as 10.1.2.3 or 10.1.0.0/16", s)
-	}
-	return p.Masked(), nil
-}
-
-// Pick implements api.Control.
-func (a *App) Pick(name string, source netip.Addr) (api.Pick, error) {
-	s := a.find(name)
-	if s == nil {
-		return api.Pick{}, noService(name, a.current())
-	}
-	source = source.Unmap()
-	c := s.l4.Choose(source)
-	p := api.Pick{
-		Service: name, Source: source.String(), Balance: c.Balance, Choice: c.Backend, Certain: c.Certain, Why: c.Why,
-		Candidates: []api.Candidate{}, Excluded: []api.Excluded{}, Key: fmt.Sprintf("%016x", c.Key), Digest: fmt.Sprintf("%016x", c.Digest),
-	}
-	for _, k := range c.Candidates {
-		p.Candidates = append(p.Candidates, api.Candidate{
-			Backend: k.Backend, Tier: k.Tier, Priority: k.Priority, Health: k.Health.String(), Weight: k.Weight, Sessions: k.Sessions,
-		})
-	}
-	for _, e := range c.Excluded {
-		p.Excluded = append(p.Excluded, api.Excluded(e))
-	}
-	return p, nil
-}
-
 // Config implements api.Control.
-func (a *App) Config() []byte {
-	a.state.RLock()
-	defer a.state.RUnlock()
-	return config.Format(config.Redacted(a.file))
-}
-
-func invalid(format string, args ...any) error { return refusal(api.CodeInvalid, format, args...) }
-
-func refusal(code, format string, args ...any) error {
-	return &api.ControlError{Fault: api.Fault{Code: code, Message: fmt.Sprintf(format, args...)}}
-}
-
-func noService(name string, services []*service) error {
-	names := make([]string, len(services))
-	for i, s := range services {
-		names[i] = s.name
-	}
-	return refusal(api.CodeNotFound, "no service %q: there is %s", name, list(names))
-}
-
-func noBackend(name string, s *service) error {
-	names := make([]string, len(s.members))
-	for i, m := range s.members {
-		names[i] = m.cfg.Name
-	}
-	return refusal(api.CodeNotFound, "no backend %q in service %q: there is %s", name, s.name, list(names))
-}
-
-// listed is how many names an error lists.
-const listed = 20
-
-func list(names []string) string {
-	switch n := len(names); {
-	case n == 0:
-		return "none"
-	case n > listed:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:listed], ", "), n-listed)
-	}
-	return strings.Join(names, ", ")
-}
+func (a *App) Config() []byte { return config.Format(config.Redacted(a.inForce())) }

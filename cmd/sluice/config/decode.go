@@ -206,10 +206,11 @@ func (d *decoder) steps(n *node, path string, v *[]Step) {
 	if !d.want(n, path, list) {
 		return
 	}
-	*v = make([]Step, len(n.items))
+	*v = nil
 	for i, item := range n.items {
 		at := index(path, i)
 		d.places[at] = item.at
+		*v = append(*v, Step{})
 		d.block(item, at, &(*v)[i])
 	}
 }

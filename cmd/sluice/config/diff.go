@@ -13,7 +13,7 @@ type Difference struct {
 }
 
 // Differences returns what differs between two services but their names, listeners and backends, in the order of the
-// file.
+// file. Of checks, it is the keys that the new type has.
 func Differences(from, to Service) []Difference {
 	return differences("", (*serviceDefaults)(&from), (*serviceDefaults)(&to))
 }
@@ -26,17 +26,27 @@ func ProcessDifferences(from, to File) []Difference {
 
 func differences(path string, from, to block) (all []Difference) {
 	others := to.keys()
+	check, isCheck := to.(*Check)
 	for i, k := range from.keys() {
+		if isCheck && !check.has(k) {
+			continue // went with the type or the role that had it
+		}
 		key := join(path, k.name)
 		if a, b := nested(k.value), nested(others[i].value); a != nil && b != nil {
 			all = append(all, differences(key, a, b)...)
 			continue
 		}
-		if a, b := shown(k), shown(others[i]); a != b || k.name == "password" && *k.value.(*string) != *others[i].value.(*string) {
+		if a, b := shown(k), shown(others[i]); a != b || otherText(k, others[i]) {
 			all = append(all, Difference{key, a, b})
 		}
 	}
 	return all
+}
+
+// otherText tells of two passwords whether they differ, which is not shown.
+func otherText(a, b key) bool {
+	x, text := a.value.(*string)
+	return text && a.name == "password" && *x != *b.value.(*string)
 }
 
 // nested returns the block that a value is, if it is there.
@@ -85,7 +95,9 @@ func shown(k key) string {
 	if b := nested(k.value); b != nil {
 		var texts []string
 		for _, k := range b.keys() {
-			texts = append(texts, k.name+": "+shown(k))
+			if text := shown(k); text != "" { // else it is absent
+				texts = append(texts, k.name+": "+text)
+			}
 		}
 		return "{" + strings.Join(texts, ", ") + "}"
 	}
@@ -97,25 +109,37 @@ func shown(k key) string {
 func stepsText(steps []Step) string {
 	var texts []string
 	for _, s := range steps {
-		texts = append(texts, "send "+quoteYAML(s.Send)+" expect "+quoteYAML(s.Expect+s.Regexp))
+		var parts []string
+		for _, k := range s.keys() {
+			if text := *k.value.(*string); text != "" {
+				parts = append(parts, k.name+" "+quoteYAML(text))
+			}
+		}
+		texts = append(texts, strings.Join(parts, " "))
 	}
 	return strings.Join(texts, "; ")
 }
 
+// hidden stands for a password that is written in the file.
+const hidden = "(in the file)"
+
+// refers tells whether a text of the file only says where the password is.
+func refers(s string) bool { return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") }
+
 // redacted is a password for people to see: where it comes from, or only that there is one.
 func redacted(s string) string {
-	if s == "" || strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") {
+	if s == "" || refers(s) {
 		return formatText(s)
 	}
-	return "(in the file)"
+	return hidden
 }
 
 // Redacted returns a copy of f without its literal passwords.
 func Redacted(f File) File {
 	f.Services = slices.Clone(f.Services)
 	for i := range f.Services {
-		if p := &f.Services[i].Check.Password; *p != "" {
-			*p = redacted(*p)
+		if p := &f.Services[i].Check.Password; *p != "" && !refers(*p) {
+			*p = hidden
 		}
 	}
 	return f

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type printer struct {
 func (p *printer) block(b block, level int) {
 	check, isCheck := b.(*Check)
 	for _, k := range b.keys() {
-		if isCheck && k.types != nil && !slices.Contains(k.types, check.Type) {
+		if isCheck && !check.has(k) {
 			continue
 		}
 		p.key(k, level)
@@ -39,17 +38,9 @@ func (p *printer) block(b block, level int) {
 func (p *printer) key(k key, level int) {
 	switch v := k.value.(type) {
 	case *serviceDefaults:
-	case **Admin:
-		if *v != nil {
-			p.key(key{name: k.name, value: *v}, level)
-		}
-	case **AdminTLS:
-		if *v != nil {
-			p.key(key{name: k.name, value: *v}, level)
-		}
-	case **TLS:
-		if *v != nil {
-			p.key(key{name: k.name, value: *v}, level)
+	case **Admin, **AdminTLS, **TLS:
+		if b := nested(v); b != nil {
+			p.key(key{name: k.name, value: b}, level)
 		}
 	case block:
 		p.line(level, k.name+":")
@@ -63,24 +54,11 @@ func (p *printer) key(k key, level int) {
 		}
 		p.list(k.name, texts, level)
 	case *[]Backend:
-		p.line(level, k.name+":")
-		for i := range *v {
-			p.item(&(*v)[i], level+1)
-		}
+		items(p, k.name, level, *v)
 	case *[]Step:
-		if len(*v) == 0 {
-			p.line(level, k.name+": []")
-			return
-		}
-		p.line(level, k.name+":")
-		for i := range *v {
-			p.item(&(*v)[i], level+1)
-		}
+		items(p, k.name, level, *v)
 	case *services:
-		p.line(level, k.name+":")
-		for i := range *v {
-			p.item(&(*v)[i], level+1)
-		}
+		items(p, k.name, level, *v)
 	default:
 		s, ok := formatScalar(v)
 		if !ok {
@@ -107,6 +85,21 @@ func (p *printer) list(name string, texts []string, level int) {
 	p.line(level, name+":")
 	for _, s := range texts {
 		p.line(level+1, "- "+formatText(s))
+	}
+}
+
+// items writes a list of blocks.
+func items[T any, B interface {
+	*T
+	block
+}](p *printer, name string, level int, all []T) {
+	if len(all) == 0 {
+		p.line(level, name+": []")
+		return
+	}
+	p.line(level, name+":")
+	for i := range all {
+		p.item(B(&all[i]), level+1)
 	}
 }
 

@@ -146,6 +146,27 @@ func (c *Check) keys() []key {
 	}
 }
 
+// has tells whether a key is one of c's type and role.
+func (c *Check) has(k key) bool {
+	if k.name == "conflict" && !c.writer() {
+		return false
+	}
+	return k.types == nil || slices.Contains(k.types, c.Type)
+}
+
+// writer tells whether the check asks for the one that takes writes.
+func (c *Check) writer() bool { return c.Role == "master" || c.Role == "primary" }
+
+// settle takes back what defaults said for a role that the check has not.
+func (c *Check) settle() {
+	if c.Conflict != "" && !c.writer() {
+		c.Conflict = conflictDefault
+	}
+}
+
+// conflictDefault goes with roles for which it means nothing, too.
+const conflictDefault = "keep"
+
 func (s *Step) keys() []key {
 	return []key{{name: "send", value: &s.Send}, {name: "expect", value: &s.Expect}, {name: "regexp", value: &s.Regexp}}
 }

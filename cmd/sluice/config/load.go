@@ -37,6 +37,9 @@ func Parse(name string, src []byte) (File, error) {
 	if err := faults.err(); err != nil {
 		return File{}, err
 	}
+	for i := range f.Services {
+		f.Services[i].Check.settle()
+	}
 	return f, nil
 }
 

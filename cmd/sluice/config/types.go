@@ -177,7 +177,7 @@ func (c Check) retyped(typ string) Check {
 	case "http":
 		n.Method, n.Path, n.Status = "GET", "/health", "200-399"
 	case "redis", "postgres", "mysql":
-		n.Role, n.Conflict = "any", "keep"
+		n.Role, n.Conflict = "any", conflictDefault
 	}
 	return n
 }

@@ -120,6 +120,9 @@ func (v *validator) checkLogin(path string, c *Check) {
 	if c.Role != roles[1] && v.source.given(join(path, "conflict")) {
 		v.fault(join(path, "conflict"), "is for checks that ask for the one that takes writes; write role: %s too, or leave it out", roles[1])
 	}
+	if c.Password == "env:" || c.Password == "file:" {
+		v.fault(join(path, "password"), "names nothing; write env:NAME or file:PATH")
+	}
 	switch {
 	case c.Type == "redis" && c.User != "" && c.Password == "":
 		v.fault(join(path, "user"), "has no password; set password too")
@@ -142,6 +145,9 @@ const maxSteps = 100
 func (v *validator) checkText(path string, c *Check) {
 	if len(c.Steps) == 0 {
 		v.step(path, join(path, "type"), c.Step)
+		if c.Step != (Step{}) {
+			v.expects(join(path, "send"), c.Step)
+		}
 		return
 	}
 	if c.Step != (Step{}) {
@@ -151,6 +157,14 @@ func (v *validator) checkText(path string, c *Check) {
 	for i, s := range c.Steps {
 		at := index(join(path, "steps"), i)
 		v.step(at, at, s)
+	}
+	v.expects(join(path, "steps"), c.Steps...)
+}
+
+// expects reports a conversation in which the backend need not say a word.
+func (v *validator) expects(path string, steps ...Step) {
+	if !slices.ContainsFunc(steps, func(s Step) bool { return s.Expect != "" || s.Regexp != "" }) {
+		v.fault(path, "expects nothing: a server that never answers would pass; write expect or regexp too")
 	}
 }
 

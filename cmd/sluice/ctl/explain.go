@@ -77,8 +77,9 @@ func (e *Env) last(clock time.Time) time.Time {
 	return t
 }
 
-// writeExplanation prints the verdict first, for who has no time, then the story, then the
-// evidence, for who does not believe it.
+// writeExplanation prints the verdict first, for who has no time, then each transition with
+// its evidence, for who does not believe it. The server's story is for readers of the JSON: it
+// has the same in sentences.
 func writeExplanation(p *printer, x api.Explanation) {
 	state := painted{"", x.State}
 	switch x.State {
@@ -95,12 +96,6 @@ func writeExplanation(p *printer, x api.Explanation) {
 	p.line("%s/%s (%s) at %s: %s%s", x.Service, x.Backend, x.Address, x.At, state, since)
 	if x.Reason != "" {
 		p.line("  %s", x.Reason)
-	}
-	if len(x.Story) > 0 {
-		p.line("")
-	}
-	for _, l := range x.Story {
-		p.line("%s", l)
 	}
 	if len(x.Transitions) > 0 {
 		p.line("")

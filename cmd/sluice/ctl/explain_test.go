@@ -23,16 +23,13 @@ func story() api.Explanation {
 	}
 }
 
-func TestExplainTellsTheStoryWithItsEvidence(t *testing.T) {
+func TestExplainTellsEachTransitionOnceWithItsEvidence(t *testing.T) {
 	f := newFake()
 	f.story = story()
 	d := newDesk(t, f)
 	d.run("explain", "web/b1").want(t, 0, `
 redis/b1 (10.0.0.1:6379) at 2026-03-14 03:00:00: down, since 2026-03-14 02:58:12 (1m48s)
   redis: it is loading
-
-It was up for 3 days.
-Then its check failed 3 times.
 
 2026-03-14 02:58:12  up -> down  probe: redis: it is loading
     during receive, connection reset by peer, took 1.2ms, 3 in a row, 12 sessions, 2 of 3 usable after it

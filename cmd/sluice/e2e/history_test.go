@@ -62,13 +62,13 @@ func TestTransitionsAreKeptWithTheirEvidence(t *testing.T) {
 func TestAHarmfulCheckIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	for keys, want := range map[string]int{
-		"check: {type: tcp, interval: 60s}":                                 1,
-		"check: {type: mysql, interval: 60s}":                               1,
-		"check: {type: mysql, user: u, interval: 60s}":                      0,
-		"check: {type: tcp, port: 3307, interval: 60s}":                     0,
-		"check: {type: redis, role: master, interval: 60s}":                 1,
-		"check: {type: redis, role: master, interval: 60s}\non_down: close": 0,
-		"check: {type: send-expect, send: 'x', interval: 60s}\n":            0,
+		"check: {type: tcp, interval: 60s}":                                   1,
+		"check: {type: mysql, interval: 60s}":                                 1,
+		"check: {type: mysql, user: u, interval: 60s}":                        0,
+		"check: {type: tcp, port: 3307, interval: 60s}":                       0,
+		"check: {type: redis, role: master, interval: 60s}":                   1,
+		"check: {type: redis, role: master, interval: 60s}\non_down: close":   0,
+		"check: {type: send-expect, send: 'x', expect: 'y', interval: 60s}\n": 0,
 	} {
 		s, _ := start(t, keys, "127.0.0.9:3306")
 		if got := len(s.Log.All(parts.Match{Msg: "check"})); got != want {
