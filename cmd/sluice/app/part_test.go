@@ -36,11 +36,14 @@ func TestARemovedServicesSessionsHaveItsDrainTimeout(t *testing.T) {
 	if st := r.Status(); st.Sessions != 1 || st.Services != 1 || st.Backends != 1 {
 		t.Errorf("status %+v", st)
 	}
-	_, err := r.Service("goes")
-	refused(t, err, api.CodeNotFound, `no service "goes": there is stays`)
+	if v, err := r.Service("goes"); err != nil || !v.Leaving || v.Sessions != 1 {
+		t.Errorf("by its name: %+v, %v", v, err)
+	}
 	g.Close()
 	r.log.waitFor(t, "msg=drained service=goes forced=0")
 	eventually(t, "it is gone", func() bool { return len(r.Services()) == 1 })
+	_, err := r.Service("goes")
+	refused(t, err, api.CodeNotFound, `no service "goes": there is stays`)
 }
 
 func TestARemovedServicesSessionsAreResetWhenTheTimeIsOver(t *testing.T) {
