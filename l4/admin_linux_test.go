@@ -24,7 +24,7 @@ func TestDialsUnderWayGoElsewhereWhenTheirBackendIsTakenOut(t *testing.T) {
 			r.closings.Wait()
 		},
 	} {
-		for _, cfg := range []Config{{}, {Connect: ConnectConfig{Replay: 100}}, {Proxy: ProxyConfig{Send: 2}}} {
+		for _, cfg := range []Config{{}, {Connect: ConnectConfig{Replay: 100}}, {Connect: ConnectConfig{Attempts: 1}}, {Proxy: ProxyConfig{Send: 2}}} {
 			path := t.TempDir() + "/s"
 			ln := listenShort(t, path)
 			cfg.Balance = picker.First
@@ -105,7 +105,9 @@ func TestADrainThatIsTakenBackCostsNobodyAnything(t *testing.T) {
 	for range 10 {
 		conns = append(conns, r.connect())
 	}
-	eventually(t, "the dials to be under way", func() bool { return r.backends[0].active.Load() == 10 })
+	eventually(t, "the dials to be under way", func() bool {
+		return r.backends[0].active.Load() == 10 && r.backends[0].total.Load() == 2
+	})
 	r.Pool().SetAdmin(r.backends[0], Drain, byAdmin)
 	acceptAll(t, ln, echo)
 	r.awaitHeld(8)

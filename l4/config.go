@@ -67,7 +67,7 @@ type Config struct {
 // ConnectConfig bounds the dialling for one client.
 type ConnectConfig struct {
 	Timeout  time.Duration // of one dial; 0 = the system's
-	Attempts int           // distinct backends tried; 0 = every usable one once
+	Attempts int           // distinct backends tried, but for those taken out of use meanwhile; 0 = every usable one once
 	// HedgeAfter is for how long one backend may be silent before another is dialled too;
 	// the first to answer has the session. 0 = never.
 	HedgeAfter time.Duration

@@ -159,7 +159,7 @@ func (s *Service) chooseFor(sess *Session, dialled []*Backend) (*Backend, relay.
 	switch {
 	case s.paused() && len(dialled) == 0:
 		return nil, relay.Paused
-	case limit > 0 && len(sess.failed())+len(dialled) >= limit:
+	case limit > 0 && len(sess.failed())-len(sess.excused())+len(dialled) >= limit:
 		return nil, relay.ConnectFailed // others may be usable still: this is no outage
 	case !sess.turns():
 		return nil, relay.BackendsFull

@@ -152,7 +152,7 @@ func TestAWalkSeesEachLivingSessionOnceWhileOthersComeAndGo(t *testing.T) {
 		ids[sess.id] = true
 	}
 	parallel(3, func(int) {
-		for range 30 {
+		for range 6 {
 			seen, last, n := make(map[uint64]bool), uint64(1<<63), 0
 			for _, i := range s.Sessions(everySession) {
 				if seen[i.ID] {
