@@ -62,7 +62,7 @@ func (p *Pool) settle(b *Backend, c Cause, apply func() (*note, bool)) bool {
 	p.usable = p.countUsable()
 	for i, o := range backends {
 		if out(were[i]) && o.usable() {
-			back = true
+			back = back || were[i] != statusEjected // the end of an ejection proves nothing
 			p.rise(o)
 		}
 	}
