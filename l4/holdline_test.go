@@ -62,17 +62,10 @@ func TestAClientThatIsNeverAnsweredDoesNotWedgeTheLine(t *testing.T) {
 		r.awaitHeld(int32(2 + i))
 	}
 	first.Close()
-<<<<<<< HEAD
-	for _, c := range line {
-		expectRead(t, c, "ghijkl")
-		c.Close()
-	}
-=======
 	parallel(len(line), func(i int) { // a knock may change their order
 		expectRead(t, line[i], "ghijkl")
 		line[i].Close()
 	})
->>>>>>> e52238d126bda975bad7f8004bc42c455b17123b
 	for range 20 {
 		c := r.connect()
 		expectEcho(t, c, "mnopqr")

@@ -125,11 +125,7 @@ func TestTheClosingTouchesNoSessionOfAnotherBackend(t *testing.T) {
 			r.Pool().SetHealth(r.backends[1], Up, byProbe)
 			stop := r.flap(r.backends[0])
 			parallel(4, func(int) {
-<<<<<<< HEAD
-				for range 60 {
-=======
 				for range 40 {
->>>>>>> e52238d126bda975bad7f8004bc42c455b17123b
 					r.askAnyhow("hello")
 				}
 			})
