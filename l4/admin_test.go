@@ -128,6 +128,8 @@ func TestAfterTheAnswerNoSessionBegins(t *testing.T) {
 			stop := r.flood("tcp", r.address)
 			for i := range 40 {
 				b := r.backends[i%n]
+				// Clients come meanwhile, however quick this loop is.
+				eventually(t, "a session to begin", func() bool { return b.total.Load() > 0 || i%10 != 0 })
 				r.Pool().SetAdmin(b, []Admin{Drain, Maint}[i/n%2], byAdmin)
 				eventually(t, "those that had begun to end", func() bool { return b.active.Load() == 0 })
 				before := b.total.Load()

@@ -109,8 +109,8 @@ func (sess *Session) connect() relay.End {
 			sess.passTurn()
 			return sess.refused(e)
 		}
-		if e = sess.hold(e); e.Why != relay.Running {
-			return sess.refused(e)
+		if end := sess.hold(e); end.Why != relay.Running {
+			return sess.refused(end)
 		}
 		if t := sess.trouble(); t.held.scout && t.held.limited {
 			if sess.knock(); sess.patience(e.Why) <= 0 {

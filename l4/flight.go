@@ -330,10 +330,12 @@ func (sess *Session) knock() {
 		ctx, cancel := context.WithTimeoutCause(s.ctx, knockTime, os.ErrDeadlineExceeded)
 		conn, err := sess.dial(ctx, h.b)
 		cancel()
+		if err == nil {
+			conn.Close() // while it has the slot: the next one may be at the door at once
+			h.knocked = true
+		}
 		s.giveSlotBack(h.b)
 		if err == nil {
-			h.knocked = true
-			conn.Close()
 			continue
 		}
 		f := sess.faultOf(err)

@@ -1,9 +1,12 @@
 package l4
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -53,6 +56,73 @@ func TestASessionIsDivertedFromItsConnectOn(t *testing.T) {
 			r.closings.Wait()
 		}})
 		expectEcho(t, r.connect(), "hello")
+	}
+}
+
+// A backend answers, and falls before anybody has looked at the answer. The closing leaves the
+// session to the flight then, which cannot go elsewhere any more: with on_down close it must
+// end, and not go on with a backend whose sessions have been closed.
+func TestAnAnswerInTheInstantOfAFallLeavesNoSessionBehind(t *testing.T) {
+	cfg := replaying(100)
+	cfg.OnDown = OnDownClose
+	answer := make(chan struct{})
+	r := serve(t, cfg, backend(t, func(c relay.Conn) {
+		read(t, c, 5)
+		<-answer
+		says("1")(c)
+	}).config("b1"))
+	c := r.connect()
+	send(t, c, "hello")
+	sess := r.only()
+	eventually(t, "the flight", func() bool { return sess.servedBy(r.backends[0]) })
+	sess.mu.Lock() // the flight cannot land
+	close(answer)
+	eventually(t, "the answer", func() bool { // it ends the wait for more words
+		_, err := sess.relay.Backend.Write(nil)
+		return errors.Is(err, os.ErrDeadlineExceeded)
+	})
+	sess.flight = diverted
+	sess.heed()
+	sess.mu.Unlock()
+	expectReset(t, c)
+	r.awaitEnded(relay.BackendDown, 1)
+}
+
+// only returns the one session there is.
+func (r *rig) only() (sess *Session) {
+	r.t.Helper()
+	eventually(r.t, "a session", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for sess = range r.sessions.all {
+		}
+		return r.sessions.n == 1
+	})
+	return sess
+}
+
+// A client says more than is kept to a backend that reads nothing, and whose queue is full by
+// then: it must not stay there either when that falls.
+func TestAFlightThatIsStuckLeavesABackendThatFalls(t *testing.T) {
+	const kept = 2 << 20 // more than the queue of a Unix socket takes
+	cfg := replaying(kept)
+	cfg.OnDown, cfg.Conflict = OnDownClose, ConflictKeep
+	stop := make(chan struct{})
+	defer close(stop)
+	stuck := backendOn(t, "unix", socketDir(t)+"/s", func(relay.Conn) { <-stop })
+	r := serve(t, cfg, stuck.config("b1"), backend(t, echo).config("b2"))
+	r.Pool().SetHealth(r.backends[1], Down, byProbe)
+	r.Pool().SetHealth(r.backends[0], Up, byProbe)
+	c := r.connect()
+	const said = kept + kept/4
+	go io.WriteString(c, text(said))
+	r.awaitConnected(1)
+	<-time.After(50 * time.Millisecond)
+	r.Pool().SetHealth(r.backends[1], Up, byProbe)
+	r.Pool().SetHealth(r.backends[0], Down, byProbe)
+	expectRead(t, c, text(said))
+	if b := r.Backends(); b[0].Sessions != 0 || b[1].Sessions != 1 {
+		t.Errorf("%+v", b)
 	}
 }
 
@@ -157,5 +227,96 @@ func (r *rig) speak(t *testing.T, said string, half bool) {
 		expectDrain(t, c, said, "eof")
 	} else {
 		expectRead(t, c, said)
+	}
+}
+
+// capricious reads a client's header and a part of its words, and then ends, resets, or
+// answers with all of them as an echo does.
+func capricious(most int) func(relay.Conn) {
+	return func(c relay.Conn) {
+		_, rest, err := readProxyHeader(c)
+		if err != nil {
+			return
+		}
+		switch rand.IntN(6) {
+		case 0:
+			return
+		case 1:
+			abort(c)
+		case 2:
+			io.CopyN(io.Discard, c, int64(rand.IntN(most)))
+			abort(c)
+		default:
+			c.Write(rest)
+			echo(c)
+		}
+	}
+}
+
+// PROXY headers in and out, Unix and TCP backends, hedges, verdicts that change, pauses, and
+// backends that end sessions before their first byte, all at one time: each client must get
+// back what it says whole and once, without a header.
+func TestWordsComeBackOnceThroughHeadersAndSocketsOfEveryKind(t *testing.T) {
+	const kept = 3000
+	steady := func(c relay.Conn) {
+		h, rest, err := readProxyHeader(c)
+		switch {
+		case err != nil: // a dial that was given up
+			return
+		case h.source != addresses4.source:
+			t.Errorf("the header says %v", h)
+		}
+		c.Write(rest)
+		echo(c)
+	}
+	for version := 1; version <= 2; version++ {
+		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
+			cfg := Config{SessionLog: LogOff, Proxy: ProxyConfig{Send: version, Accept: trustLoopback.Accept, AcceptTimeout: patience},
+				Connect: ConnectConfig{Replay: kept, Hold: patience, HedgeAfter: time.Millisecond, Timeout: patience}}
+			dir := socketDir(t)
+			r := serve(t, cfg,
+				backendOn(t, "unix", dir+"/1", capricious(kept)).config("u1"), backendOn(t, "unix", dir+"/2", steady).config("u2"),
+				backend(t, capricious(kept)).config("t1"), backend(t, steady).config("t2"))
+			stop := r.unrest()
+			parallel(8, func(i int) {
+				for n := range 30 {
+					said := fmt.Appendf(nil, "%d.%d.", i, n)
+					said = append(said, bytes.Repeat([]byte{byte('a' + (i+n)%26)}, rand.IntN(kept-len(said)))...)
+					r.speakInPieces(t, said, n%2 == 0)
+				}
+			})
+			stop()
+			r.awaitActive(0)
+		})
+	}
+}
+
+// speakInPieces says who it is and then something in many pieces, and expects that back.
+func (r *rig) speakInPieces(t *testing.T, said []byte, half bool) {
+	c := r.connect()
+	defer c.Close()
+	spoken := async(func() bool {
+		for all := append([]byte(line4), said...); len(all) > 0; {
+			k := 1 + rand.IntN(len(all))
+			c.Write(all[:k])
+			all = all[k:]
+			if rand.IntN(3) == 0 {
+				<-time.After(time.Duration(rand.IntN(1500)) * time.Microsecond)
+			}
+		}
+		if half {
+			c.CloseWrite()
+		}
+		return true
+	})
+	defer result(t, "the client to have said all", spoken)
+	got := make([]byte, len(said))
+	n, err := io.ReadFull(c, got)
+	switch {
+	case half && n == 0 && err == io.EOF: // an end after its own is an answer of no bytes
+	case err != nil || !bytes.Equal(got, said):
+		t.Errorf("%d of %d bytes, %v", n, len(said), err)
+	case half:
+		expectDrain(t, c, "", "eof")
 	}
 }

@@ -1,6 +1,7 @@
 package l4
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -108,4 +109,112 @@ func expectDrainedSomehow(c relay.Conn) {
 	c.CloseWrite()
 	drain(c)
 	c.Close()
+}
+
+// While one backend falls and rises again and again, dials to it go on elsewhere: no session
+// of the other one must be closed for it, and nobody be refused.
+func TestTheClosingTouchesNoSessionOfAnotherBackend(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"at once": {},
+		"hedged":  {CloseOver: 5 * time.Millisecond, Connect: ConnectConfig{HedgeAfter: time.Millisecond}},
+		"replay":  {CloseOver: 5 * time.Millisecond, Connect: ConnectConfig{Replay: 100}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.OnDown = OnDownClose
+			r := serve(t, cfg, echoes(t, 2)...)
+			r.Pool().SetHealth(r.backends[1], Up, byProbe)
+			stop := r.flap(r.backends[0])
+			parallel(4, func(int) {
+				for range 60 {
+					r.askAnyhow("hello")
+				}
+			})
+			stop()
+			r.awaitActive(0)
+			for _, l := range r.log.of("session") {
+				switch why := l["end.why"]; {
+				case why == "backend-down" && l["backend"] != r.backends[0].Name(), why == "connect-failed", why == "no-backend":
+					t.Errorf("logged %v", l)
+				}
+			}
+		})
+	}
+}
+
+// One that was found with the fallen backend, and has gone on with another since, must stay.
+func TestASessionThatHasMovedOnIsNotClosedWithItsOldBackend(t *testing.T) {
+	r := assemble(t, Config{OnDown: OnDownClose}, echoes(t, 2)...)
+	near, _ := pair(t)
+	sess := r.pretend(r.backends[0], near)
+	defer sess.turnAway(relay.End{Who: relay.Client, Why: relay.EOF})
+	found := r.sessionsOf(r.backends[0])
+	if len(found) != 1 {
+		t.Fatalf("found %d", len(found))
+	}
+	if !sess.serve(r.backends[1]) {
+		t.Fatal("the other one is barred")
+	}
+	if r.closeOne(found[0], r.backends[0]) || sess.wasKilled() {
+		t.Error("it was closed")
+	}
+	if !r.closeOne(found[0], r.backends[1]) {
+		t.Error("it was not closed with its own")
+	}
+}
+
+// askAnyhow says something and waits for it to come back, or for the end.
+func (r *rig) askAnyhow(words string) {
+	c, err := dialer("").Dial("tcp", r.address)
+	if err != nil {
+		return // it was reset at once
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience))
+	io.WriteString(c, words)
+	io.ReadFull(c, make([]byte, len(words)))
+}
+
+// byHunch calls a backend down that may well be working.
+var byHunch = Cause{Source: "probe", Reason: "no answer in time", Unsure: true}
+
+// It must get no new sessions, but those it has must go on until it is known to be down.
+func TestABackendThatIsNotSurelyDownKeepsItsSessions(t *testing.T) {
+	r := serve(t, Config{OnDown: OnDownClose, Balance: picker.First}, echoes(t, 2)...)
+	p, b := r.Pool(), r.backends
+	c := r.connect()
+	expectEcho(t, c, "x")
+	for _, h := range []Health{Down, Up, Down} {
+		p.SetHealth(b[0], h, byHunch)
+		r.closings.Wait()
+		expectEcho(t, c, h.String())
+	}
+	later := r.connect()
+	expectEcho(t, later, "y")
+	if got := r.Backends(); got[0].Total != 1 || got[1].Total != 1 || got[0].Usable {
+		t.Errorf("%+v", got)
+	}
+	p.SetHealth(b[0], Down, Cause{Source: "probe", Reason: "connection refused"})
+	expectReset(t, c)
+	r.awaitEnded(relay.BackendDown, 1)
+	p.SetHealth(b[0], Down, byHunch)
+	r.closings.Wait()
+	expectEcho(t, later, "z")
+}
+
+// A reason that becomes sure must not have sessions closed that were closed before, nor one
+// that is not sure any more bring back what it was.
+func TestSessionsAreClosedOnceWhateverTheReasonBecomes(t *testing.T) {
+	r := serve(t, Config{OnDown: OnDownClose}, echoes(t, 1)...)
+	c := r.connect()
+	expectEcho(t, c, "x")
+	for range 3 {
+		r.Pool().SetHealth(r.backends[0], Down, byHunch)
+		r.Pool().SetHealth(r.backends[0], Down, byProbe)
+		r.closings.Wait()
+	}
+	expectReset(t, c)
+	r.awaitEnded(relay.BackendDown, 1)
+	if l := r.log.of("sessions closed"); len(l) != 1 {
+		t.Errorf("logged %v", l)
+	}
 }

@@ -2,8 +2,11 @@ package l4
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -303,4 +306,119 @@ func TestWhoIsBackSinceTheConflictIsNoneIsSaidToBeBackForThat(t *testing.T) {
 	if r.Pool().shape() != "b1+b2" {
 		t.Errorf("to be had: %q", r.Pool().shape())
 	}
+}
+
+// A writer that may well be working keeps its sessions as long as nobody else has the place,
+// and no longer: two writers must not have any.
+func TestAWriterThatIsNotSurelyDownKeepsItsSessionsUntilThereIsAnother(t *testing.T) {
+	for _, conflict := range []Conflict{ConflictKeep, ConflictFirst, ConflictNone} {
+		r := serve(t, Config{Conflict: conflict, OnDown: OnDownClose}, echoes(t, 2)...)
+		p, b := r.Pool(), r.backends
+		p.SetHealth(b[1], Down, byProbe)
+		p.SetHealth(b[0], Up, byProbe)
+		c := r.connect()
+		expectEcho(t, c, "x")
+		p.SetHealth(b[0], Down, byHunch)
+		r.closings.Wait()
+		expectEcho(t, c, "nobody else is the writer")
+		r.expectTurnedAway()
+		p.SetHealth(b[1], Up, byProbe)
+		expectReset(t, c)
+		r.awaitEnded(relay.BackendDown, 1)
+		expectEcho(t, r.connect(), "y")
+		if got := r.Backends(); got[0].Sessions != 0 || got[1].Total != 1 {
+			t.Errorf("%s: %+v", conflict, got)
+		}
+	}
+}
+
+// Likewise once it is known to be down.
+func TestAWriterLosesItsSessionsOnceItIsSurelyDown(t *testing.T) {
+	r := serve(t, Config{Conflict: ConflictKeep, OnDown: OnDownClose}, echoes(t, 2)...)
+	p, b := r.Pool(), r.backends
+	p.SetHealth(b[1], Down, byProbe)
+	p.SetHealth(b[0], Up, byProbe)
+	c := r.connect()
+	expectEcho(t, c, "x")
+	p.SetHealth(b[0], Down, byHunch)
+	r.closings.Wait()
+	expectEcho(t, c, "y")
+	p.SetHealth(b[0], Down, byProbe)
+	expectReset(t, c)
+	r.awaitEnded(relay.BackendDown, 1)
+}
+
+// away returns how many sessions are with a backend that has not the writer's place.
+func (r *rig) away() (n int) {
+	p := r.Pool()
+	p.mu.Lock()
+	holder := p.holder
+	p.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for sess := range r.sessions.all {
+		if at := sess.serving.Load(); at != nil && at != holder {
+			n++
+		}
+	}
+	return n
+}
+
+// Verdicts change at random, and clients come and stay: when all is quiet none of them may be
+// with a backend that has not the writer's place.
+func TestNobodyStaysWithWhoIsNotTheWriter(t *testing.T) {
+	for _, conflict := range []Conflict{ConflictKeep, ConflictFirst, ConflictNone} {
+		for _, replay := range []int{0, 100} {
+			for _, over := range []time.Duration{0, 10 * time.Millisecond} {
+				t.Run(fmt.Sprintf("%s/replay=%d/over=%v", conflict, replay, over), func(t *testing.T) {
+					b := echoes(t, 3)
+					b[1].Address = strings.Replace(b[1].Address, "127.0.0.1", "localhost", 1) // dialled in another way
+					b[2].MaxConnections = 40
+					r := serve(t, Config{OnDown: OnDownClose, Conflict: conflict, CloseOver: over, SessionLog: LogOff,
+						Connect: ConnectConfig{Replay: replay, Hold: patience, HedgeAfter: time.Millisecond, Timeout: patience}}, b...)
+					stop := r.flicker()
+					var clients [4][]net.Conn
+					parallel(len(clients), func(i int) {
+						for range 30 {
+							if c, err := dialer("").Dial("tcp", r.address); err == nil {
+								io.WriteString(c, "hello")
+								clients[i] = append(clients[i], c)
+							}
+							<-time.After(time.Duration(rand.IntN(500)) * time.Microsecond)
+						}
+					})
+					stop()
+					r.closings.Wait()
+					eventually(t, "those to end that are with others than the writer", func() bool { return r.away() == 0 })
+					for _, c := range slices.Concat(clients[:]...) {
+						abort(c)
+					}
+					r.Pool().SetHealth(r.backends[0], Up, byProbe)
+					r.awaitActive(0)
+					if n, full := r.room.n.Load(), r.room.full.Load(); n != 0 || full != 0 {
+						t.Errorf("%d still wait, %d of them for a slot", n, full)
+					}
+				})
+			}
+		}
+	}
+}
+
+// flicker calls backends up and down at random, and pauses the service now and then.
+func (r *rig) flicker() (stop func()) {
+	end := make(chan struct{})
+	over := async(func() bool {
+		for i := 0; ; i++ {
+			select {
+			case <-end:
+				return true
+			case <-time.After(time.Duration(rand.IntN(300)) * time.Microsecond):
+				r.Pool().SetHealth(r.backends[rand.IntN(len(r.backends))], []Health{Up, Down}[rand.IntN(2)], byProbe)
+				if i%50 == 0 {
+					r.Pause(time.Millisecond)
+				}
+			}
+		}
+	})
+	return func() { close(end); <-over }
 }

@@ -55,6 +55,7 @@ type App struct {
 	draining atomic.Bool
 	serving  sync.WaitGroup // listeners
 	stop     chan struct{}  // closed when the App ends
+	once     sync.Once      // of that
 
 	parting sync.WaitGroup     // services that are leaving
 	patient context.Context    // ends when those are to leave at once

@@ -41,7 +41,7 @@ func (a *App) Drain(ctx context.Context, progress func(sessions int64)) (forced 
 		})
 	}
 	services.Go(a.parting.Wait)
-	close(a.stop)
+	a.end()
 	a.report(&services, progress)
 	a.serving.Wait()
 	a.giveUp()
@@ -58,9 +58,13 @@ func (a *App) giveUp() {
 	a.history.Close()
 }
 
-// Discard gives up an App that was not started.
+// end tells those who wait for something that nothing more comes.
+func (a *App) end() { a.once.Do(func() { close(a.stop) }) }
+
+// Discard gives up an App that was not started. To drain it does nothing then.
 func (a *App) Discard() {
 	a.NotReady()
+	a.end()
 	for _, s := range a.services {
 		s.unbind()
 		s.l4.Close()

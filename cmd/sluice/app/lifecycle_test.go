@@ -108,6 +108,10 @@ func TestAStartThatFailsAnswersWhoWaitsForIt(t *testing.T) {
 		t.Error("it has started")
 	}
 	refused(t, <-changed, api.CodeBusy, "draining")
+	if n := r.Drain(t.Context(), nil); n != 0 {
+		t.Errorf("%d sessions were reset", n)
+	}
+	r.Discard()
 }
 
 func TestADrainIsOnce(t *testing.T) {

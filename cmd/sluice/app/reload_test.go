@@ -2,8 +2,6 @@ package app
 
 import (
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -130,26 +128,6 @@ func TestAReloadThatTouchesNoCheckProbesNobody(t *testing.T) {
 	if n := a.accepted.Load(); n != 1 {
 		t.Errorf("%d probes", n)
 	}
-}
-
-// A password file is read at each reload: who rotates it has no other key to change.
-func TestANewPasswordInTheSameFileReachesTheProbes(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "password")
-	put := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(secret, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("one\n")
-	a := talk(t, "a") // no redis: what it is asked is all the same
-	file := "services: [{name: web, listen: '" + anyPort + "', check: {type: redis, interval: 1h, password: 'file:" + secret + "'}, backends: [" + a.yaml() + "]}]"
-	r := run(t, file)
-	eventually(t, "it is probed", func() bool { return a.accepted.Load() == 1 })
-	r.becomes(file)
-	put("two\n")
-	r.becomes(file)
-	eventually(t, "it is probed anew", func() bool { return a.accepted.Load() == 2 })
 }
 
 func TestAnotherAddressIsAnotherBackendOfTheSameName(t *testing.T) {
