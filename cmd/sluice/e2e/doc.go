@@ -2,8 +2,8 @@
 //
 // The tests know only what users know: the commands, the file, the log and the bytes. They start Redis, PostgreSQL,
 // nginx and HAProxy on free loopback ports, put a sluice built with the race detector between them and real clients,
-// operate it by its commands, its API, its file and its signals,
-// and break one part at a time. Numbers like C47 above a test name the failure case from the field it repeats.
+// operate it by its commands, its API, its file and its signals, and break one part at a time. Numbers like C47 above
+// a test name the failure case from the field it repeats.
 //
 // # Design
 //

@@ -53,29 +53,29 @@ func TestExplainTellsWhyABackendWasOutAlsoAfterACrash(t *testing.T) {
 	mark := s.Log.Len()
 	b.Kill()
 	killed := downs(t, s, "b1", mark, "refused")
-	explained(t, admin, "b1", killed, "was down", "refused", "by probe", "connect")
+	explained(t, admin, "b1", killed, ": down, since", "refused", "up -> down  probe: ", "during connect")
 	mark = s.Log.Len()
 	b.Start(t)
 	s.Log.Await(t, parts.Patience, 1, parts.Match{Msg: "backend up", Fields: parts.Fields{"backend": "b1"}, After: mark})
 	mark = s.Log.Len()
 	b.Signal(syscall.SIGSTOP)
-	hung := downs(t, s, "b1", mark, "timeout")
+	hung := downs(t, s, "b1", mark, "no answer")
+	explained(t, admin, "b1", hung, ": down, since", "no answer", "during http")
 	b.Signal(syscall.SIGCONT)
 	s.Log.Await(t, parts.Patience, 1, parts.Match{Msg: "backend up", Fields: parts.Fields{"backend": "b1"}, After: mark})
 	mark = s.Log.Len()
 	sick := func(int64) int { return http.StatusServiceUnavailable }
 	spare.answer.Store(&sick)
 	ill := downs(t, s, "b2", mark, "503")
-	explained(t, admin, "b1", hung, "was down", "timeout")
-	explained(t, admin, "b2", ill, "was down", "503", "by probe")
+	explained(t, admin, "b2", ill, ": down, since", "status 503", "up -> down  probe: ")
 	s.Crash()
 
 	again := run(t, yaml)
 	admin = again.Admin(t)
 	admin.AwaitReady()
-	explained(t, admin, "b1", killed, "was down", "refused")
-	explained(t, admin, "b1", hung, "was down", "timeout")
-	explained(t, admin, "b2", ill, "was down", "503")
+	explained(t, admin, "b1", killed, ": down, since", "refused")
+	explained(t, admin, "b1", hung, ": down, since", "no answer")
+	explained(t, admin, "b2", ill, ": down, since", "status 503")
 	if res := admin.Ctl("explain", "s/b9"); res.Code != 1 || !strings.Contains(res.Stderr, "b9") {
 		t.Errorf("of a backend that never was: exit %d, %q", res.Code, res.Stderr)
 	}
@@ -88,14 +88,14 @@ func TestExplainTellsWhatClientsAndPeopleDid(t *testing.T) {
 	whoNow(t, "", addr) // its dial is refused by the first
 	s.Log.Await(t, parts.Patience, 1, parts.Match{Msg: "backend down", Fields: parts.Fields{"backend": "b1", "source": "dial"}})
 	out := admin.MustCtl("explain", "s/b1")
-	for _, want := range []string{"ejected", "by dial", "refused"} {
+	for _, want := range []string{": ejected, since", "-> ejected  dial: ", "refused"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("explain does not say %q:\n%s", want, out)
 		}
 	}
 	admin.MustCtl("maint", "s/b2")
 	out = admin.MustCtl("explain", "s/b2")
-	for _, want := range []string{"maint", "by admin", "put into maintenance by "} {
+	for _, want := range []string{": maint, since", "-> maint  admin (", ": put into maintenance by "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("explain does not say %q:\n%s", want, out)
 		}

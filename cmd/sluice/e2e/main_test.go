@@ -15,8 +15,12 @@ import (
 	"github.com/sluicelb/sluice/l4/leaktest"
 )
 
-// binaryEnv hands the binary with the race detector to a test that runs again in a namespace of its own.
-const binaryEnv = "SLUICE_E2E_BINARY"
+// binaryEnv hands the binary with the race detector to a test that runs again in a namespace of its own, plainEnv the
+// one without.
+const (
+	binaryEnv = "SLUICE_E2E_BINARY"
+	plainEnv  = "SLUICE_E2E_PLAIN"
+)
 
 // buildDir is where the binaries of this run are; TestMain sets it. Each is built at most once.
 var (
@@ -44,7 +48,11 @@ func testMain(m *testing.M) int {
 }
 
 func buildInto(race bool) (string, error) {
-	if path := os.Getenv(binaryEnv); path != "" && race {
+	name := plainEnv
+	if race {
+		name = binaryEnv
+	}
+	if path := os.Getenv(name); path != "" {
 		return path, nil
 	}
 	return parts.Build(buildDir, race)

@@ -36,7 +36,7 @@ func manyYAML(port int) string {
 
 // Serial: it measures processor time. In a namespace of its own, because of the sockets in TIME_WAIT.
 func TestThousandsOfBackendsAreProbedAndShownCheaply(t *testing.T) {
-	if !inNetns(t) {
+	if !parts.InNetns(t, plainEnv+"="+plainBinary(t)) {
 		return
 	}
 	b := parts.ServeAt(t, "0.0.0.0:20000", func(net.Conn) {})
