@@ -162,9 +162,10 @@ func TestIdleSessionsAreCheap(t *testing.T) {
 	if memory[0] > n*20<<10 {
 		t.Errorf("%d bytes of memory an idle session, want at most 20 KB", memory[0]/n)
 	}
-	// What a round leaves is used again by the next ones.
+	// What a round leaves is used again by the next ones, but for what the runtime takes and gives as it likes.
+	const whims = 1 << 20
 	for round, bytes := range memory[1:] {
-		if bytes > memory[0]*3/2 {
+		if bytes > memory[0]*3/2+whims {
 			t.Errorf("round %d takes %d KB, the first took %d", round+2, bytes>>10, memory[0]>>10)
 		}
 	}
