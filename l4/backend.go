@@ -77,6 +77,7 @@ type Backend struct {
 	outvoted    bool      // in a pool with one writer: it is another, or none
 	conflicting bool      // outvoted, though it is up
 	pending     bool      // likewise, but nobody is elected before all have been heard
+	joins       bool      // it joined others, and its weight is to climb once it is up
 	risen       time.Time // since when its weight climbs; zero = it does not
 	// the newest change of health, of ejected, and of admin
 	probed, dialled, ordered note

@@ -66,6 +66,7 @@ func (p *Pool) settle(b *Backend, c Cause, apply func() (*note, bool)) bool {
 			p.rise(o)
 		}
 	}
+	p.riseJoined()
 	p.bar(p.withdrawn)
 	p.publish()
 	for i, o := range backends {
@@ -88,6 +89,16 @@ func (p *Pool) settle(b *Backend, c Cause, apply func() (*note, bool)) bool {
 	}
 	p.sayOutage(back || before == 0)
 	return true
+}
+
+// riseJoined has those climb that have joined the others and are up now.
+func (p *Pool) riseJoined() {
+	for _, b := range p.backends {
+		if b.joins && b.health == Up && b.usable() {
+			b.joins = false
+			p.rise(b)
+		}
+	}
 }
 
 // statuses returns the state of every backend.
@@ -156,8 +167,16 @@ func (p *Pool) bar(withdrawn func(*Backend)) {
 		// Who is full, say, keeps its sessions; but no two writers have any.
 		down := b.health == Down && !(b.unsure && p.holder == nil)
 		fallen := p.strict && (down || b.conflicting || b.outvoted && p.holder != nil)
-		if b.fallen.Swap(fallen) != fallen && fallen && withdrawn != nil && !p.closed {
-			withdrawn(b)
-		}
+		p.fall(b, fallen, withdrawn)
+	}
+	for _, b := range p.leaving { // no two writers, nor one that was removed
+		p.fall(b, p.strict && p.holder != nil, withdrawn)
+	}
+}
+
+// fall notes whether b has fallen, and tells of it if that is new.
+func (p *Pool) fall(b *Backend, fallen bool, withdrawn func(*Backend)) {
+	if b.fallen.Swap(fallen) != fallen && fallen && withdrawn != nil && !p.closed {
+		withdrawn(b)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicelb/sluice/l4/relay"
@@ -49,6 +50,12 @@ type Config struct {
 	// retried, at its end; nil = nobody does. It is called on the path of sessions and must
 	// not wait.
 	Decision func(Decision)
+
+	// Outage hears of the begin of every outage and of its end, nil = nobody does. The same
+	// holds for it as for Transition.
+	Outage func(Outage)
+
+	IDs *atomic.Uint64 // the number of the newest session of several services; nil = this one counts its own
 
 	MaxConnections int // sessions at one time; 0 = no limit
 	MaxPerSource   int // sessions of one client address (of one /64 with IPv6); 0 = no limit
@@ -125,6 +132,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.OnDown == "" {
 		c.OnDown = OnDownKeep
+	}
+	if c.IDs == nil {
+		c.IDs = &atomic.Uint64{}
 	}
 	if c.MaxHeld == 0 {
 		c.MaxHeld = defaultMaxHeld

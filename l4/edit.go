@@ -41,6 +41,7 @@ func (p *Pool) Edit(e Edit, c Cause) ([]*Backend, error) {
 		for i, m := range next {
 			if m.backend == nil {
 				next[i].backend = p.admit(m.cfg)
+				next[i].backend.joins = len(p.backends) > 0
 			} else {
 				m.backend.update(m.cfg)
 			}

@@ -102,7 +102,7 @@ func (r *rig) awaitArrivals(n uint64) {
 	eventually(r.t, "clients", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.ids >= n || r.t.Failed()
+		return r.ids.Load() >= n || r.t.Failed()
 	})
 }
 
@@ -110,7 +110,7 @@ func (r *rig) awaitArrivals(n uint64) {
 func (r *rig) awaitMore(n uint64) {
 	r.t.Helper()
 	r.mu.Lock()
-	n += r.ids
+	n += r.ids.Load()
 	r.mu.Unlock()
 	r.awaitArrivals(n)
 }

@@ -66,12 +66,10 @@ func (sess *Session) firstFlight() relay.End {
 	for {
 		f.sent = 0
 		a := f.exchange()
-		away := f.ground()
+		away := f.arrive()
 		if away && a.silent() {
 			a.err = errDiverted
 		}
-		f.relay.Client.SetReadDeadline(time.Time{})
-		f.relay.Backend.SetDeadline(time.Time{})
 		switch {
 		case sess.wasKilled():
 			return relay.End{Who: relay.Sluice, Why: relay.Internal} // its end is the kill's
@@ -84,6 +82,7 @@ func (sess *Session) firstFlight() relay.End {
 			}
 			return f.land(a)
 		}
+		f.relay.Client.SetReadDeadline(time.Time{})
 		if e := f.again(a.err); e.Why != relay.Running {
 			return e
 		}
@@ -108,14 +107,23 @@ func (sess *Session) heed() {
 	}
 }
 
-// ground ends the flight, and tells whether it was diverted. The backend's deadline is
-// nobody else's from then on.
-func (sess *Session) ground() bool {
+// arrive ends the flight, unless it was diverted: then it tells so, and the session stays
+// aloft until it has another backend or has landed. Who closes the backend's sessions would
+// take it for one of them else.
+func (sess *Session) arrive() (away bool) {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	was := sess.flight
+	if sess.flight == flying {
+		sess.flight = grounded
+	}
+	return sess.flight == diverted
+}
+
+// ground ends the flight for good: nobody else sets the backend's deadline from then on.
+func (sess *Session) ground() {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
 	sess.flight = grounded
-	return was == diverted
 }
 
 // exchange tells the backend what the client says, until the backend has answered or
@@ -196,6 +204,9 @@ func (f *flight) stop() {
 
 // land gives the session to the engine: from now on nothing can be said again.
 func (f *flight) land(a answer) relay.End {
+	f.ground()
+	f.relay.Client.SetReadDeadline(time.Time{})
+	f.relay.Backend.SetDeadline(time.Time{})
 	f.relay.Shut = f.ended
 	if f.sent < len(f.words) {
 		f.relay.Pending = f.words[f.sent:]
@@ -254,6 +265,7 @@ func (f *flight) again(why error) relay.End {
 	abort(f.relay.Backend)
 	f.relay.Backend = nil
 	f.serving.Store(nil)
+	f.Session.flight = grounded
 	f.mu.Unlock()
 	if f.blames(why) {
 		b.hear().EndedAtOnce()

@@ -69,7 +69,7 @@ func TestBytesNeverFallWhileSessionsEndAndBackendsComeBack(t *testing.T) {
 	r.awaitActive(0)
 	want := make(map[string][2]int64)
 	r.Close()
-	for _, l := range r.log.await(t, "session", int(r.ids)) {
+	for _, l := range r.log.await(t, "session", int(r.ids.Load())) {
 		sum := want[l["backend"]]
 		for d, name := range []string{relay.ToBackend: "bytes_to_backend", relay.ToClient: "bytes_to_client"} {
 			n, err := strconv.ParseInt(l[name], 10, 64)

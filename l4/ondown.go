@@ -16,7 +16,8 @@ func (s *Service) withdrawn(b *Backend) {
 	cfg := s.cfg()
 	closes := cfg.OnDown == OnDownClose
 	// With nowhere else to go a session is better off with a backend that may answer still.
-	diverts := cfg.Connect.Replay > 0 && (closes || s.pool.usable > 0)
+	// A session may have begun when its words were still kept.
+	diverts := closes || cfg.Connect.Replay > 0 && s.pool.usable > 0
 	if !closes && !diverts {
 		return
 	}

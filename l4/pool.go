@@ -43,6 +43,7 @@ type poolConfig struct {
 	// These are called with the pool's mutex held, and must not wait. Nil is none.
 	withdrawn  func(*Backend)   // a strict pool's backend may serve no session any more
 	transition func(Transition) // see Config
+	outages    func(Outage)     // see Config
 	free       func()           // a backend may be to be had now
 }
 

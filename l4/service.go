@@ -18,6 +18,7 @@ type Service struct {
 	name     string
 	live     atomic.Pointer[settings]
 	decision func(Decision)
+	ids      *atomic.Uint64
 	engine   relay.Engine
 	budget   *Descriptors
 	born     time.Time
@@ -49,7 +50,6 @@ type Service struct {
 	shut      bool       // nobody accepts any more
 	listeners map[net.Listener]struct{}
 	sessions  sessionList
-	ids       uint64 // of the newest session
 	spare     spareSessions
 }
 
@@ -65,6 +65,7 @@ func New(cfg Config) (*Service, error) {
 		engine:    cfg.Engine,
 		budget:    cfg.Descriptors,
 		decision:  cfg.Decision,
+		ids:       cfg.IDs,
 		born:      time.Now(),
 		own:       own,
 		log:       cfg.Log,
@@ -75,7 +76,7 @@ func New(cfg Config) (*Service, error) {
 	s.room.most = cfg.MaxHeld
 	s.pool = newPool(poolConfig{
 		service: cfg.Name, balance: cfg.Balance, log: cfg.Log, rules: rulesOf(cfg),
-		withdrawn: s.withdrawn, transition: cfg.Transition, free: s.room.signal,
+		withdrawn: s.withdrawn, transition: cfg.Transition, outages: cfg.Outage, free: s.room.signal,
 	}, cfg.SlowStart)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil

@@ -107,8 +107,7 @@ func (s *Service) begin(c relay.Arrival, conn relay.Conn) (*Session, bool) {
 		local := c.Local()
 		sess.local = &local
 	}
-	s.ids++
-	sess.id = s.ids
+	sess.id = s.ids.Add(1)
 	s.sessions.add(sess)
 	s.active.Add(1)
 	s.running.Add(1)

@@ -27,7 +27,7 @@ func (s *Service) cfg() *settings { return s.live.Load() }
 func (s *Service) Reconfigure(cfg Config) error {
 	was := s.cfg().Config
 	cfg.Name, cfg.Engine, cfg.Descriptors, cfg.Log = was.Name, was.Engine, was.Descriptors, was.Log
-	cfg.MaxHeld, cfg.Transition, cfg.Decision = was.MaxHeld, was.Transition, was.Decision
+	cfg.MaxHeld, cfg.Transition, cfg.Decision, cfg.Outage, cfg.IDs = was.MaxHeld, was.Transition, was.Decision, was.Outage, was.IDs
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return err

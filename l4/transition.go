@@ -106,7 +106,19 @@ func (p *Pool) noUsable(reason string) {
 	if p.outage.CompareAndSwap(0, time.Now().UnixNano()) {
 		p.log.LogAttrs(context.Background(), slog.LevelWarn, "no usable backend",
 			slog.String("service", p.service), slog.String("reason", reason), slog.Int("total", p.view.Load().total))
+		if p.outages != nil {
+			p.outages(Outage{Service: p.service, Reason: reason})
+		}
 	}
+}
+
+// Outage is the begin of a time in which no backend of a service is to be had, or its end.
+type Outage struct {
+	Service string
+	Over    bool
+	Reason  string        // of its begin
+	After   time.Duration // at its end: how long it was
+	Refused int64         // at its end: clients meanwhile
 }
 
 // refuse counts a client that no backend took.
@@ -128,7 +140,11 @@ func (p *Pool) recovered() {
 	began := p.outage.Load()
 	if began != 0 && p.outage.CompareAndSwap(began, 0) {
 		after := time.Since(time.Unix(0, began)).Round(time.Millisecond)
+		refused := p.refused.Swap(0)
 		p.log.LogAttrs(context.Background(), slog.LevelInfo, "usable again", slog.String("service", p.service),
-			slog.String("after", after.String()), slog.Int64("refused", p.refused.Swap(0)))
+			slog.String("after", after.String()), slog.Int64("refused", refused))
+		if p.outages != nil {
+			p.outages(Outage{Service: p.service, Over: true, After: after, Refused: refused})
+		}
 	}
 }

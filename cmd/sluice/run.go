@@ -149,7 +149,7 @@ func (p *process) waitToStop(ctx context.Context) {
 			case stops(s):
 				return
 			case reloads(s):
-				p.reload()
+				go p.reload() // on its own: a file that hangs must not keep the process from ending
 			default:
 				sayIgnored(s, p.log)
 			}

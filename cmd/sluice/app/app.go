@@ -41,6 +41,8 @@ type App struct {
 	events  events
 	failed  failures
 
+	sessionIDs atomic.Uint64 // the newest session's, of all services
+
 	changing chan struct{} // filled by whoever changes the rest, one at a time; before Start has ended, by New
 	revision atomic.Uint64
 	state    sync.RWMutex // guards what follows, for those who only look; its writer holds changing too

@@ -46,6 +46,10 @@ func (a *App) apply(m api.Mark, file config.File) error {
 		r.abandon()
 		return err
 	}
+	if r.draining.Load() { // this took long
+		r.abandon()
+		return errDraining()
+	}
 	r.commit()
 	return nil
 }

@@ -11,6 +11,9 @@ import (
 
 var adminStates = map[string]l4.Admin{api.Ready: l4.Ready, api.Drain: l4.Drain, api.Maint: l4.Maint}
 
+// changePatience is for how long a change waits for another one.
+const changePatience = 5 * time.Second
+
 // change makes a change unless somebody else has made one since the caller looked, or the
 // process ends.
 func (a *App) change(m api.Mark, do func() error) error {
@@ -19,6 +22,8 @@ func (a *App) change(m api.Mark, do func() error) error {
 		return errDraining()
 	case a.changing <- struct{}{}:
 		defer func() { <-a.changing }()
+	case <-time.After(changePatience): // who asked may have given up by then
+		return refusal(api.CodeBusy, "another change has been under way for %v: nothing was changed; try again", changePatience)
 	}
 	if a.draining.Load() {
 		return errDraining()
@@ -175,28 +180,36 @@ func (a *App) Resume(m api.Mark, svc string) (was bool, err error) {
 	return was, err
 }
 
-// Kill implements api.Control.
+// Kill implements api.Control. It is no change of what is in force, and works while the
+// process drains too.
 func (a *App) Kill(m api.Mark, f api.Filter) (n int, err error) {
 	if f == (api.Filter{}) {
 		return 0, invalid("which sessions? name a service, a backend, a client or an id")
 	}
-	err = a.change(m, func() error {
-		keep, services, err := a.selection(f)
-		if err != nil {
-			return err
-		}
-		for _, s := range services {
-			if n += s.l4.Kill(keep); n > 0 && f.ID != "" {
-				break // there is one
-			}
-		}
-		if n == 0 && f.ID != "" {
-			return refusal(api.CodeNotFound, "no session %q: it has ended, or never was", f.ID)
-		}
-		a.did(m, f.Service, f.Backend, fmt.Sprintf("%d sessions killed", n))
-		return nil
-	})
-	return n, err
+	keep, services, err := a.selection(f)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range services {
+		n += s.l4.Kill(keep)
+	}
+	if n == 0 && f.ID != "" {
+		return 0, refusal(api.CodeNotFound, "no session %q: it has ended, or never was", f.ID)
+	}
+	svc := f.Service
+	if f.ID != "" {
+		svc, _, _ = sessionID(f.ID)
+	}
+	a.did(m, svc, f.Backend, counted(n, "session")+" killed")
+	return n, nil
+}
+
+// counted is so many of a thing.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // write changes what others look at.

@@ -27,6 +27,7 @@ func (a *App) Drain(ctx context.Context, progress func(sessions int64)) (forced 
 	case a.changing <- struct{}{}: // for good: nothing changes any more
 	case <-a.stop:
 		return 0 // that is under way, or over
+	case <-time.After(changePatience): // it hangs, and will find that it is too late
 	}
 	a.log.Info("draining", "sessions", a.sessions(), "timeout", a.file.ShutdownTimeout.String())
 	defer context.AfterFunc(ctx, a.hurry)()

@@ -121,8 +121,6 @@ func (a *App) Follow(ctx context.Context, since uint64, f func(e Event, lost int
 			}
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-a.stop:
-			return nil
 		}
 	}
 }

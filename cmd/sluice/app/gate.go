@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -70,6 +71,15 @@ func (a *App) remember(t l4.Transition) {
 		Time: t.Time, Kind: "transition", Service: t.Service, Backend: t.Backend, Text: t.To + ": " + t.Reason, Who: t.Who,
 		From: t.From, To: t.To, Source: t.Source,
 	})
+}
+
+// outage keeps the begin or the end of one as an event.
+func (a *App) outage(o l4.Outage) {
+	text := "no usable backend: " + o.Reason
+	if o.Over {
+		text = fmt.Sprintf("usable again after %v, %s refused", o.After.Round(time.Millisecond), counted(int(o.Refused), "client"))
+	}
+	a.events.add(Event{Kind: "outage", Service: o.Service, Text: text})
 }
 
 // History returns what is kept of a backend's transitions, the oldest first.

@@ -34,6 +34,8 @@ func (a *App) l4Config(c config.Service, logged string, limiter *ratelimit.Limit
 		SessionLog:     l4.SessionLog(logged),
 		Transition:     a.remember,
 		Decision:       a.failed.add,
+		Outage:         a.outage,
+		IDs:            &a.sessionIDs,
 	}
 	if c.Limits.RatePerSource > 0 {
 		cfg.Rate = limiter.Allow

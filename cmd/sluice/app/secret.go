@@ -27,6 +27,13 @@ func Secret(text string) (string, error) {
 	if !ok {
 		return text, nil
 	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular(): // to read it could take for ever
+		return "", fmt.Errorf("%s: not a regular file", path)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err

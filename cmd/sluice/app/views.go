@@ -15,7 +15,7 @@ import (
 func (a *App) Revision() uint64 { return a.revision.Load() }
 
 // Services implements api.Control: those in force, and then those that were removed and
-// still have sessions, unless one in force has their name.
+// still have sessions. One of these may have the name of one in force.
 func (a *App) Services() []api.Service {
 	a.state.RLock()
 	defer a.state.RUnlock()
@@ -24,11 +24,9 @@ func (a *App) Services() []api.Service {
 		all = append(all, a.view(s))
 	}
 	for _, s := range a.leaving {
-		if !slices.ContainsFunc(all, func(o api.Service) bool { return o.Name == s.name }) {
-			v := a.view(s)
-			v.Leaving = true
-			all = append(all, v)
-		}
+		v := a.view(s)
+		v.Leaving = true
+		all = append(all, v)
 	}
 	return all
 }
