@@ -24,7 +24,7 @@ func TestCheckWarnsOfWhatIsAllowedButSeldomMeant(t *testing.T) {
 	want := []string{
 		"admin.token: environment variable SLUICE_TEST_UNSET is not set, or empty",
 		`service "cache": sessions on a node that is not the master any more stay on it; write on_down: close`,
-		`service "cache": check.password: open ` + missing + ": no such file or directory",
+		`service "cache": check.password: stat ` + missing + ": no such file or directory",
 		`service "slow": close_over does nothing without on_down: close`,
 		`service "slow": check.password: environment variable SLUICE_TEST_UNSET is not set, or empty`,
 	}

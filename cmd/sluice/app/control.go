@@ -97,11 +97,16 @@ func (a *App) SetAdmin(m api.Mark, svc, backend, state string) (v api.Backend, e
 func (a *App) setAdmin(m api.Mark, s *service, b *member, want l4.Admin) {
 	words := map[l4.Admin]string{l4.Ready: "made ready", l4.Drain: "drained", l4.Maint: "put into maintenance"}
 	was := s.l4.Pool().Admin(b.backend)
-	if want == l4.Maint && b.watch != nil {
+	// Out of a drain it may be another process than before: its first probe decides.
+	anew := was == l4.Maint && want != l4.Maint || was == l4.Drain && want == l4.Ready && b.prober != nil
+	if (want == l4.Maint || anew) && b.watch != nil {
 		b.watch.Stop()
 	}
+	if anew {
+		s.l4.Pool().SetHealth(b.backend, l4.Unknown, cause(m, "not probed since it was "+words[want]))
+	}
 	s.l4.Pool().SetAdmin(b.backend, want, cause(m, words[want]))
-	if was == l4.Maint && want != l4.Maint {
+	if anew {
 		s.watchOne(b, health.Unknown)
 	}
 	if was != want {

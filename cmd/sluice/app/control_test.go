@@ -183,7 +183,7 @@ func TestSessionsAreSortedFilteredAndKilled(t *testing.T) {
 	}
 	_, err := r.Kill(someone, api.Filter{ID: all[0].ID})
 	refused(t, err, api.CodeNotFound, "it has ended, or never was")
-	r.log.waitFor(t, `change="1 sessions killed" who=ann`)
+	r.log.waitFor(t, `change="1 session killed" who=ann`)
 }
 
 func TestAPickTellsWhoAndWhy(t *testing.T) {

@@ -32,7 +32,7 @@ func (a *App) Explain(svc, backend string, at time.Time) (api.Explanation, error
 	case then >= 0:
 		e.State, e.Since, e.Reason = all[then].To, all[then].Time, all[then].Reason
 	case len(all) > 0:
-		e.State, e.Reason = all[0].From, "nothing older is kept"
+		e.Reason = "nothing so old is kept: the oldest is of " + clock(all[0].Time)
 	default:
 		e.State, e.Reason = a.stateNow(svc, backend)
 	}
@@ -71,7 +71,7 @@ func story(e api.Explanation, all []history.Entry, then int) (lines []string) {
 	case len(all) == 0:
 		return []string{fmt.Sprintf("%s: no transition is kept; it is %s: %s", name, e.State, e.Reason)}
 	case then < 0:
-		lines = append(lines, fmt.Sprintf("At %s %s was %s; nothing older is kept.", clock(e.At), name, e.State))
+		lines = append(lines, fmt.Sprintf("What %s was at %s is not known: %s.", name, clock(e.At), e.Reason))
 	default:
 		lines = append(lines, fmt.Sprintf("At %s %s (%s) was %s, since %s (%s): %s", clock(e.At), name, e.Address, e.State,
 			clock(e.Since), e.At.Sub(e.Since).Round(time.Second), e.Reason))

@@ -145,7 +145,6 @@ func TestNothingChangesOnceTheDrainHasBegun(t *testing.T) {
 		"remove": func() error { _, err := r.Remove(someone, "web", "a", nil); return err },
 		"pause":  func() error { return r.Pause(someone, "web", 1) },
 		"resume": func() error { _, err := r.Resume(someone, "web"); return err },
-		"kill":   func() error { _, err := r.Kill(someone, api.Filter{Service: "web"}); return err },
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, change(), api.CodeBusy, "the process is draining") })
 	}
@@ -153,7 +152,4 @@ func TestNothingChangesOnceTheDrainHasBegun(t *testing.T) {
 		t.Errorf("revision %d", r.Revision())
 	}
 	r.Drain(t.Context(), nil)
-	if err := r.Follow(t.Context(), 0, func(api.Event, int) error { return nil }); err != nil {
-		t.Errorf("who follows is told %v", err)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -101,6 +102,9 @@ nothing.`,
 		Args:    between(0, 0, ""),
 	}
 	return e.define(cmd, true, func(ctx context.Context, c *call, _ []string) error {
+		if err := c.readsFile(ctx, cmd); err != nil {
+			return err
+		}
 		var plan api.Plan
 		raw, err := c.do(ctx, request{path: "/reload"}.send(http.MethodPost, nil), &plan)
 		if err != nil {
@@ -108,6 +112,23 @@ nothing.`,
 		}
 		return c.show(raw, func() { writePlan(c.out, plan) })
 	})
+}
+
+// readsFile refuses a file of -c that is not the one which a reload reads: after a plan of it
+// that is easily typed.
+func (c *call) readsFile(ctx context.Context, cmd *cobra.Command) error {
+	given := cmd.Flags().Lookup("config")
+	if given == nil || !given.Changed {
+		return nil
+	}
+	var st api.Status
+	if _, err := c.do(ctx, request{path: "/status"}, &st); err != nil {
+		return err
+	}
+	if filepath.Base(given.Value.String()) == filepath.Base(st.File) {
+		return nil
+	}
+	return usage(cmd, "a reload reads %s, the file that sluice was started with, not %s", quote(st.File), quote(given.Value.String()))
 }
 
 // writePlan prints changes in the server's order, which is the file's.

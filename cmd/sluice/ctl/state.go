@@ -21,11 +21,57 @@ const maxStatus = 125
 // ready has nothing to do after the state is set.
 func (e *Env) ready() *cobra.Command {
 	return e.stateCommand(&cobra.Command{
-		Use:     "ready SERVICE/BACKEND | SERVICE --all",
-		Short:   "Let a backend have new sessions again",
-		Long:    "End what drain or maint began: the backend is probed, and has new sessions as soon as\nit is up.",
-		Example: "  sluice ready web/b1",
-	}, api.Ready, func(*cobra.Command) func(context.Context, *call, selection) error { return nil })
+		Use:   "ready SERVICE/BACKEND | SERVICE --all",
+		Short: "Let a backend have new sessions again",
+		Long: `End what drain or maint began: the backend is probed at once, and has new sessions as
+soon as it is up. With --wait the command returns then; exit status 1 means that it was
+not up in time.`,
+		Example: "  sluice ready web/b1 --wait 30s",
+	}, api.Ready, func(cmd *cobra.Command) func(context.Context, *call, selection) error {
+		wait := cmd.Flags().Duration("wait", 0, "wait until its probe has passed, at most this `TIME`")
+		cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("wait") && *wait <= 0 {
+				return usage(cmd, "--wait: must be above 0")
+			}
+			return nil
+		}
+		return func(ctx context.Context, c *call, s selection) error {
+			if *wait == 0 {
+				return nil
+			}
+			return c.waitUp(ctx, s, *wait)
+		}
+	})
+}
+
+// waitUp returns when each backend is up and usable.
+func (c *call) waitUp(ctx context.Context, s selection, wait time.Duration) error {
+	var missing string
+	done, err := c.await(ctx, wait, func(rest time.Duration) (bool, error) {
+		var svc api.Service
+		if _, err := c.do(ctx, of(s.service, "", ""), &svc); err != nil {
+			return false, err
+		}
+		missing = ""
+		for _, b := range svc.Backends {
+			if slices.Contains(s.backends, b.Name) && !b.Leaving && (b.Health != "up" || !b.Usable) {
+				missing = fmt.Sprintf("%s is %s: %s", clean(b.Name), state(b), clean(b.Reason))
+				c.progress("%s, %s to go", missing, max(0, rest.Round(time.Second)))
+			}
+		}
+		return missing == "", nil
+	})
+	c.progressed()
+	switch {
+	case done:
+		c.out.line("%s: up", s.label)
+		return nil
+	case errors.Is(err, errInterrupted):
+		return fmt.Errorf("interrupted: %s", missing)
+	case err != nil:
+		return err
+	}
+	return errors.New(missing)
 }
 
 // maint sets the state before it kills: else a session that ends could come back at once.

@@ -36,7 +36,7 @@ type options struct {
 // others of the same name.
 func (o *options) register(cmd *cobra.Command, withJSON bool) {
 	f := cmd.Flags()
-	f.StringVar(&o.admin, "admin", "", "`ADDR` of the admin server: host:port, unix:PATH or https://host:port\n(default $SLUICE_ADMIN, else admin.listen of -c FILE, else "+defaultAdmin+")")
+	f.StringVar(&o.admin, "admin", "", "`ADDR` of the admin server: host:port, unix:PATH or https://host:port\n(default admin.listen of -c FILE, else $SLUICE_ADMIN, else "+defaultAdmin+")")
 	f.StringVar(&o.token, "token", "", "its `TOKEN`: the text, env:NAME or file:PATH (default $SLUICE_TOKEN, else that of -c FILE)")
 	f.StringVarP(&o.file, "config", "c", "", "the configuration `FILE` of the running sluice, to find it by")
 	f.StringVar(&o.ca, "ca", "", "PEM `FILE` of who signed its certificate (default the system's)")
@@ -87,7 +87,7 @@ func (e *Env) locate(o *options) (t target, token string, err error) {
 	switch env := e.Getenv("SLUICE_ADMIN"); {
 	case o.admin != "":
 		t.shown, t.source = o.admin, "from --admin"
-	case env != "":
+	case env != "" && (o.file == "" || o.guess): // a flag beats the environment
 		t.shown, t.source = env, "from SLUICE_ADMIN"
 	case o.file != "":
 		admin, err := e.adminOf(o.file)

@@ -34,7 +34,9 @@ func TestTheServerIsWhereTheNearestSays(t *testing.T) {
 		address, source, token string
 	}{
 		{"flags", vars, options{admin: "10.0.0.1:1", token: "of-flag", file: "s.yaml"}, "10.0.0.1:1", "from --admin", "of-flag"},
-		{"environment", vars, options{file: "s.yaml"}, "10.0.0.2:1", "from SLUICE_ADMIN", "of-env"},
+		{"environment", vars, options{}, "10.0.0.2:1", "from SLUICE_ADMIN", "of-env"},
+		{"a file, and the environment", vars, options{file: "s.yaml"}, "10.0.0.3:1", "admin.listen of s.yaml", "of-env"},
+		{"a file that does not run, and the environment", vars, options{file: "s.yaml", guess: true}, "10.0.0.2:1", "from SLUICE_ADMIN", "of-env"},
 		{"file", nil, options{file: "s.yaml"}, "10.0.0.3:1", "admin.listen of s.yaml", "of-file"},
 		{"file and a token", nil, options{file: "s.yaml", token: "of-flag"}, "10.0.0.3:1", "admin.listen of s.yaml", "of-flag"},
 		{"default", nil, options{}, "127.0.0.1:9090", "the default", ""},
