@@ -15,8 +15,18 @@
 // from one closed list, relay.Why, for log and counters alike.
 //
 // A Backend is identity and atomics. Its state is two words that never mix: what
-// probes and dials say (Health, ejected), kept here, and what people say, which comes
-// with the control commands.
+// probes and dials say (Health, ejected), and what people say (Admin).
+//
+// A configuration in force is settings, behind one atomic pointer: a session keeps those it
+// began with. Members change by Pool.Edit, all or nothing and in one step. A backend that was
+// removed is leaving as long as it has sessions; one that is added again with the same name
+// and address is the same. It is barred from then on, so a dial under way goes elsewhere; that
+// is also what a drain does.
+//
+// Who wants to know of sessions walks along their list in steps, with a mark in it (a record
+// without a service) that keeps the place while the mutex is let go of. The order of the
+// mutexes is Service.counting, Service.mu, Pool.mu, Session.mu, waitingRoom.mu; listener.mu is
+// held with none of them while an engine is waited for.
 //
 // A Pool has one writer path: every change, under one mutex, makes a new immutable
 // view (tiers of backends, each with the picker over exactly those) and stores it in

@@ -38,7 +38,8 @@ func TestTheServiceUnitTakesAwayWhatSluiceDoesNotNeed(t *testing.T) {
 	got := options(t, "unit")
 	for at, want := range map[string]string{
 		"Unit.StartLimitIntervalSec":      "0",
-		"Service.Type":                    "notify-reload",
+		"Service.Type":                    "notify",
+		"Service.ExecReload":              "/bin/kill -HUP $MAINPID",
 		"Service.Restart":                 "always",
 		"Service.DynamicUser":             "yes",
 		"Service.AmbientCapabilities":     "CAP_NET_BIND_SERVICE",
@@ -62,7 +63,6 @@ func TestTheServiceUnitTakesAwayWhatSluiceDoesNotNeed(t *testing.T) {
 		}
 	}
 	for at, why := range map[string]string{
-		"Service.ExecReload":               "notify-reload sends SIGHUP itself",
 		"Service.PrivateUsers":             "it takes the right to low ports away",
 		"Service.ProcSubset":               "net.core.somaxconn is out of sight then, and the queues of listeners short",
 		"Service.RestartPreventExitStatus": "a panic of Go exits with 2, as a wrong command line does",

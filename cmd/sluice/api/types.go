@@ -150,7 +150,7 @@ type Removed struct {
 type Event struct {
 	ID      uint64    `json:"id"` // grows by one
 	Time    time.Time `json:"time"`
-	Kind    string    `json:"kind"` // transition, admin, reload, session, outage, lifecycle
+	Kind    string    `json:"kind"` // transition, admin, reload, outage, lifecycle
 	Service string    `json:"service,omitempty"`
 	Backend string    `json:"backend,omitempty"`
 	Text    string    `json:"text"`             // one line
@@ -254,7 +254,7 @@ type Attempt struct {
 type Change struct {
 	Service string `json:"service,omitempty"` // "" = the process
 	Backend string `json:"backend,omitempty"`
-	Action  string `json:"action"` // add, remove, change, move
+	Action  string `json:"action"` // add, remove, change
 	Key     string `json:"key,omitempty"`
 	From    string `json:"from,omitempty"`
 	To      string `json:"to,omitempty"`
@@ -339,6 +339,6 @@ const (
 	CodeTooLarge     = "too_large"    // 413
 	CodeMedia        = "media_type"   // 415: not application/json
 	CodeConfig       = "config"       // 422: the file is wrong
-	CodeBusy         = "busy"         // 503: draining, or another reload is under way
+	CodeBusy         = "busy"         // 503: draining, or another change takes too long
 	CodeInternal     = "internal"     // 500
 )

@@ -89,8 +89,9 @@ func TestAServiceMayComeBackWhileItLeaves(t *testing.T) {
 	fresh := visit(t, r.listen("goes"))
 	old.lives()
 	fresh.lives()
-	if n := len(r.Services()); n != 2 {
-		t.Errorf("%d services", n)
+	shown := r.Services()
+	if len(shown) != 3 || shown[1].Leaving || !shown[2].Leaving || shown[2].Name != "goes" || shown[2].Sessions != 1 {
+		t.Errorf("the one that leaves is not shown beside its successor: %+v", shown)
 	}
 	if all, err := r.Sessions(api.Filter{Service: "goes"}, "", 0); all.Total != 2 || err != nil {
 		t.Errorf("%+v, %v", all, err)

@@ -32,7 +32,7 @@ func TestAReloadThatIsRefusedChangesNothing(t *testing.T) {
 		"a fault in the last service":  {two(anyPort, anyPort, other.yaml(), ", balance: best, on_down: x"), api.CodeConfig, "wrong in 2 places"},
 		"one fault":                    {two(anyPort, anyPort, other.yaml(), ", balance: best"), api.CodeConfig, "wrong in one place"},
 		"a port that is taken":         {two(anyPort, taken.Addr().String(), other.yaml(), none), api.CodeConfig, `service "second": listen ` + taken.Addr().String()},
-		"a password that is nowhere":   {two(anyPort, anyPort, other.yaml(), ", check: {type: redis, password: 'file:"+missing+"'}"), api.CodeConfig, "password: open " + missing},
+		"a password that is nowhere":   {two(anyPort, anyPort, other.yaml(), ", check: {type: redis, password: 'file:"+missing+"'}"), api.CodeConfig, "password: stat " + missing},
 		"an environment without it":    {two(anyPort, anyPort, other.yaml(), ", check: {type: redis, password: 'env:SLUICE_TEST_UNSET'}"), api.CodeConfig, "SLUICE_TEST_UNSET is not set"},
 		"an authority that is nowhere": {two(anyPort, anyPort, other.yaml(), ", check: {type: http, tls: {ca: '"+missing+"'}}"), api.CodeConfig, "wrong in one place"},
 		"a socket that was not passed": {two(anyPort, "fd:x", other.yaml(), none), api.CodeConfig, "no socket was passed"},
