@@ -23,7 +23,8 @@ type BackendStats struct {
 	MaxConnections int // 0 = no limit
 	Health         Health
 	Admin          Admin
-	Leaving        bool // removed from the pool, with sessions still
+	State          string // all of it in one word, as transitions have it
+	Leaving        bool   // removed from the pool, with sessions still
 	Ejected        bool
 	Usable         bool
 	Reason         string    // of the last change of state
@@ -122,7 +123,7 @@ func (sess *Session) relaying() *Backend {
 func (b *Backend) stats() BackendStats {
 	st := BackendStats{
 		Name: b.cfg.Name, Address: b.cfg.Address, Weight: b.cfg.Weight, Priority: b.cfg.Priority,
-		MaxConnections: b.cfg.MaxConnections, Admin: b.admin, Leaving: b.removed,
+		MaxConnections: b.cfg.MaxConnections, Admin: b.admin, State: b.status(), Leaving: b.removed,
 		Health: b.health, Ejected: b.ejected, Usable: b.usable(), Reason: b.why().reason, Since: b.why().since,
 		Sessions: b.active.Load(), Total: b.total.Load(), Retries: b.retries.Load(), Replays: b.replays.Load(),
 		DialFailures: make(map[string]int64),

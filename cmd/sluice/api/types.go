@@ -59,6 +59,7 @@ type Backend struct {
 	Ejected        bool      `json:"ejected"`
 	Admin          string    `json:"admin"` // ready, drain, maint
 	Usable         bool      `json:"usable"`
+	State          string    `json:"state"`             // all of these in one word: up, down, unknown, ejected, conflict, drain, maint, removed
 	Leaving        bool      `json:"leaving,omitempty"` // removed, its sessions go on until their deadline
 	Sessions       int64     `json:"sessions"`          // now, dials included
 	Total          int64     `json:"total"`             // connected since the start

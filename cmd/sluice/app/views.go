@@ -78,7 +78,7 @@ func (a *App) backendView(service string, b l4.BackendStats) api.Backend {
 	p50, p99 := a.metrics.ConnectQuantiles(service, b.Name)
 	return api.Backend{
 		Name: b.Name, Address: b.Address, Weight: b.Weight, Priority: b.Priority, MaxConnections: b.MaxConnections,
-		Health: b.Health.String(), Ejected: b.Ejected, Admin: b.Admin.String(), Usable: b.Usable, Leaving: b.Leaving,
+		Health: b.Health.String(), Ejected: b.Ejected, Admin: b.Admin.String(), Usable: b.Usable, State: b.State, Leaving: b.Leaving,
 		Sessions: b.Sessions, Total: b.Total, Reason: b.Reason, Since: b.Since,
 		Retries: b.Retries, DialFailures: b.DialFailures,
 		BytesToBackend: b.Moved[relay.ToBackend], BytesToClient: b.Moved[relay.ToClient],

@@ -132,6 +132,8 @@ func state(b api.Backend) string {
 		return "down"
 	case b.Ejected:
 		return "ejected"
+	case b.State == "conflict":
+		return b.State // up, and claims to be the writer, which another is
 	}
 	return b.Health
 }
