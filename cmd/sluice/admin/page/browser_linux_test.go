@@ -3,6 +3,8 @@ package page
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -213,4 +215,25 @@ func button(state, backend, service string) string {
 // row is a script's expression for a backend's row.
 func row(backend string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll('tbody tr')].find((r) => r.querySelector('.name').textContent === %q)`, backend)
+}
+
+// awaitComplaints waits for complaints that have these words, and forgives all.
+func (p *tab) awaitComplaints(words ...string) {
+	p.t.Helper()
+	late := time.After(wait)
+	for {
+		p.mu.Lock()
+		all := strings.Join(p.complaints, " ")
+		p.mu.Unlock()
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(all, w) }) {
+			break
+		}
+		select {
+		case <-late:
+			p.t.Fatalf("noticed only %q", all)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	eval[bool](p, "true") // whatever else was said is here then
+	p.forgive()
 }

@@ -12,7 +12,8 @@ const dialogs = {
       at('ask').close();
       if (accept) accept(at('ask-for').value);
     });
-    at('ask').addEventListener('close', () => { this.accept = this.compose = null; });
+    // The event comes after the dialog is closed: by then there may be another question.
+    at('ask').addEventListener('close', () => { if (!at('ask').open) this.accept = this.compose = null; });
     at('notice-close').addEventListener('click', () => show(at('notice'), false));
   },
 
