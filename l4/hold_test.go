@@ -428,3 +428,18 @@ func TestAHeldClientThatMayNotBeReplayedHoldsUpNobody(t *testing.T) {
 	r.Pool().SetHealth(more[0], Up, byProbe)
 	expectRead(t, first, "hello")
 }
+
+func TestWhoWaitsForAPauseIsServedWhenTheServiceEnds(t *testing.T) {
+	r := serve(t, Config{}, echoes(t, 1)...)
+	if err := r.Pause(time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	c := r.connect()
+	r.awaitHeld(1)
+	forced := async(func() int { return r.Shutdown(t.Context()) })
+	expectEcho(t, c, "x")
+	c.Close()
+	if n := result(t, "the end", forced); n != 0 {
+		t.Errorf("%d sessions were reset", n)
+	}
+}

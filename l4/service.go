@@ -140,6 +140,7 @@ func (s *Service) isClosing() bool {
 // were.
 func (s *Service) Shutdown(ctx context.Context) (forced int) {
 	s.stopListening()
+	s.resume("the service ends") // who waits for the end of a pause is served
 	drained := make(chan struct{})
 	go func() {
 		s.running.Wait()
@@ -155,7 +156,6 @@ func (s *Service) Shutdown(ctx context.Context) (forced int) {
 	s.pool.close()
 	s.cancel()
 	s.closings.Wait()
-	s.resume("the service ends")
 	if s.own {
 		s.engine.Close()
 	}

@@ -217,6 +217,11 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// reserve sets aside the descriptors that probes of the backends in force need.
+func (a *App) reserve() {
+	a.budget.Reserve(limitsFor(a.file, a.budget.Limit(), a.Engine.descriptors()).reserved)
+}
+
 // write changes what others look at.
 func (a *App) write(f func()) {
 	a.state.Lock()

@@ -64,6 +64,7 @@ func (a *App) addMember(m api.Mark, s *service, c config.Backend) (*member, erro
 	a.write(func() {
 		s.members = append(slices.Clone(s.members), b)
 		s.noteBackends(a)
+		a.reserve()
 	})
 	s.watchOne(b, health.Unknown)
 	return b, nil
@@ -103,6 +104,7 @@ func (a *App) removeMember(m api.Mark, s *service, b *member) error {
 	a.write(func() {
 		s.members = slices.DeleteFunc(slices.Clone(s.members), func(o *member) bool { return o == b })
 		s.noteBackends(a)
+		a.reserve()
 	})
 	return nil
 }

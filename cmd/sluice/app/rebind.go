@@ -93,13 +93,15 @@ func (r *reload) given(address string) *listening {
 	return nil
 }
 
-// inTheWay returns the listeners to be closed that have the port of an address.
+// inTheWay returns the listeners to be closed that have the port of an address. Sockets that
+// were passed are not among them: closing ours does not free the port.
 func (r *reload) inTheWay(address string) (all []*listening) {
 	port := tcpPort(address)
 	for _, s := range r.services {
 		for _, l := range s.listening {
 			stays := slices.ContainsFunc(r.edits, func(e *edit) bool { return slices.Contains(e.listening, l) })
-			if port != "" && !stays && !slices.Contains(r.lent, l) && l.ln.Addr().Network() != "unix" && tcpPort(l.ln.Addr().String()) == port {
+			passed := strings.HasPrefix(l.address, passedPrefix)
+			if port != "" && !stays && !passed && !slices.Contains(r.lent, l) && l.ln.Addr().Network() != "unix" && tcpPort(l.ln.Addr().String()) == port {
 				all = append(all, l)
 			}
 		}
