@@ -127,6 +127,7 @@ func runFile(ctx context.Context, path string, file config.File, engine app.Engi
 
 // run serves until it is to stop.
 func (p *process) run(ctx context.Context) {
+	runtime.GC() // of what starting left: now, and not when the first clients are there
 	p.notifier.Ready()
 	watched, unwatch := context.WithCancel(context.Background())
 	var watchdog sync.WaitGroup
