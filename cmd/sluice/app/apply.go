@@ -155,9 +155,5 @@ func (r *reload) setProcess() {
 	if err := level.UnmarshalText([]byte(r.file.Log.Level)); err == nil && r.Level != nil {
 		r.Level.Set(level)
 	}
-	limits := limitsFor(r.file, r.budget.Limit(), r.Engine.descriptors())
-	r.budget.Reserve(limits.reserved)
-	if limits.tight {
-		r.log.Warn("descriptor limit is low", "limit", r.budget.Limit(), "sessions", r.budget.Sessions())
-	}
+	r.reserve()
 }

@@ -217,9 +217,13 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// reserve sets aside the descriptors that probes of the backends in force need.
+// reserve sets aside the descriptors that the file in force needs beside its sessions.
 func (a *App) reserve() {
-	a.budget.Reserve(limitsFor(a.file, a.budget.Limit(), a.Engine.descriptors()).reserved)
+	limits := limitsFor(a.file, a.budget.Limit(), a.Engine.descriptors())
+	a.budget.Reserve(limits.reserved)
+	if limits.tight {
+		a.log.Warn("descriptor limit is low", "limit", a.budget.Limit(), "sessions", a.budget.Sessions())
+	}
 }
 
 // write changes what others look at.
