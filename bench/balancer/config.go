@@ -2,10 +2,15 @@ package balancer
 
 import (
 	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
+	"time"
+	"unicode"
 
 	"github.com/sluicelb/sluice/bench/proc"
 )
@@ -13,20 +18,32 @@ import (
 // Threads is how many threads or worker processes each balancer has.
 const Threads = 2
 
+// Settings are what a balancer is to do.
+type Settings struct {
+	// Services are at least one; their Listen is filled in by Start.
+	Services []Service
+	// Sessions is how many there must be room for, over all services.
+	Sessions int
+	// Failover is how backends are watched and given up; nil = they are not.
+	Failover *Failover
+}
+
 // Service is one address of a balancer and the backends behind it.
 type Service struct {
 	Name     string
 	Listen   string   // host:port
 	Backends []string // host:port, at least one
+	// Hash is true if a client is to go to the same backend each time, by its address;
+	// else backends take turns.
+	Hash bool
 }
 
 // setup is what a configuration is made of.
 type setup struct {
-	Dir      string // working directory, for what a program insists on writing
-	Services []Service
-	Threads  int
-	// Sessions is how many there must be room for, over all services.
-	Sessions int
+	Settings
+	Dir     string // working directory, for what a program insists on writing
+	File    string // of the configuration itself
+	Threads int
 	// Root is true if the program will run as root: nginx would give that up for a user
 	// who may not enter Dir.
 	Root bool
@@ -34,38 +51,92 @@ type setup struct {
 	StreamModule string
 }
 
-// text returns the configuration of a kind.
-func (k Kind) text(s setup) (string, error) {
-	source := map[Kind]string{Sluice: sluiceText, HAProxy: haproxyText, Nginx: nginxText}[k]
-	t, err := template.New(string(k)).Funcs(template.FuncMap{"join": strings.Join}).Parse(source)
+// text returns the configuration of a balancer.
+func (s Spec) text(in setup) (string, error) {
+	return expand(s.source(in.Failover != nil), in)
+}
+
+// source is the template of a balancer's configuration.
+func (s Spec) source(failover bool) string {
+	switch {
+	case s.Adapter != nil:
+		return s.Adapter.Config
+	case failover:
+		return map[Kind]string{Sluice: sluiceFailover, HAProxy: haproxyFailover, Nginx: nginxFailover}[s.Kind]
+	}
+	return map[Kind]string{Sluice: sluiceText, HAProxy: haproxyText, Nginx: nginxText}[s.Kind]
+}
+
+// expand fills in a template.
+func expand(source string, in setup) (string, error) {
+	t, err := template.New("configuration").Option("missingkey=error").Funcs(functions()).Parse(source)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	err = t.Execute(&b, s)
+	err = t.Execute(&b, in)
 	return b.String(), err
 }
 
-// args are the arguments that run a kind in the foreground with the configuration in
-// file.
-func (k Kind) args(dir, file string) []string {
-	switch k {
-	case HAProxy:
-		return []string{"-db", "-f", file}
-	case Nginx:
-		return []string{"-p", dir, "-c", file, "-e", "stderr"}
+// functions are those that a template may use besides the usual ones.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"join":    strings.Join,
+		"ms":      time.Duration.Milliseconds,
+		"seconds": func(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }, // rounded up
+		"hex":     func(s string) string { return hex.EncodeToString([]byte(s)) },
+		"escape":  escape,
+		"host":    func(addr string) string { host, _, _ := net.SplitHostPort(addr); return host },
+		"port":    func(addr string) string { _, port, _ := net.SplitHostPort(addr); return port },
 	}
-	return []string{"run", "-c", file}
 }
 
-// file is the name of a kind's configuration file.
-func (k Kind) file() string {
-	return map[Kind]string{Sluice: "sluice.yaml", HAProxy: "haproxy.cfg", Nginx: "nginx.conf"}[k]
+// escape writes every byte but letters and digits as \xNN, which needs no quoting
+// within quotes of any kind.
+func escape(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if c < 0x80 && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String()
+}
+
+// args are the arguments that run a balancer in the foreground with a configuration.
+func (s Spec) args(in setup) ([]string, error) {
+	switch {
+	case s.Adapter != nil:
+		var all []string
+		for _, source := range s.Adapter.Args {
+			arg, err := expand(source, in)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, arg)
+		}
+		return all, nil
+	case s.Kind == HAProxy:
+		return []string{"-db", "-f", in.File}, nil
+	case s.Kind == Nginx:
+		return []string{"-p", in.Dir, "-c", in.File, "-e", "stderr"}, nil
+	}
+	return []string{"run", "-c", in.File}, nil
+}
+
+// file is the name of a balancer's configuration file.
+func (s Spec) file() string {
+	if s.Adapter != nil {
+		return s.Adapter.File
+	}
+	return map[Kind]string{Sluice: "sluice.yaml", HAProxy: "haproxy.cfg", Nginx: "nginx.conf"}[s.Kind]
 }
 
 // newSetup fills in what depends on this machine.
-func newSetup(ctx context.Context, spec Spec, dir string, services []Service, sessions int) setup {
-	s := setup{Dir: dir, Services: services, Threads: Threads, Sessions: sessions, Root: os.Geteuid() == 0}
+func newSetup(ctx context.Context, spec Spec, dir string, settings Settings) setup {
+	s := setup{Settings: settings, Dir: dir, File: filepath.Join(dir, spec.file()), Threads: Threads, Root: os.Geteuid() == 0}
 	if spec.Kind == Nginx {
 		s.StreamModule = streamModule(proc.Output(ctx, spec.Path, "-V"))
 	}

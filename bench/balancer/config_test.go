@@ -1,14 +1,17 @@
 package balancer
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // example is a setup with two services.
 var example = setup{
-	Dir: "/tmp/x", Threads: 2, Sessions: 3500,
-	Services: []Service{
+	Dir: "/tmp/x", File: "/tmp/x/file", Threads: 2,
+	Settings: Settings{Sessions: 3500, Services: []Service{
 		{Name: "http", Listen: "127.0.0.1:10001", Backends: []string{"127.0.0.1:80", "127.0.0.2:80"}},
 		{Name: "redis", Listen: "127.0.0.1:10002", Backends: []string{"127.0.0.1:6379"}},
-	},
+	}},
 }
 
 func TestConfigurationsAreWrittenAsMeant(t *testing.T) {
@@ -62,7 +65,7 @@ listen redis
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := tt.kind.text(tt.in)
+			got, err := Spec{Kind: tt.kind}.text(tt.in)
 			if err != nil || got != tt.want {
 				t.Errorf("%v, got\n%s\nwant\n%s", err, got, tt.want)
 			}
@@ -93,8 +96,9 @@ stream {
 
 func TestEachKindHasAFileAndArguments(t *testing.T) {
 	for _, k := range Kinds() {
-		if k.file() == "" || len(k.args("/tmp/x", "/tmp/x/file")) == 0 {
-			t.Errorf("%s: file %q, arguments %q", k, k.file(), k.args("/tmp/x", "/tmp/x/file"))
+		s := Spec{Kind: k}
+		if args, err := s.args(example); err != nil || s.file() == "" || !slices.Contains(args, example.File) {
+			t.Errorf("%s: file %q, arguments %q, %v", k, s.file(), args, err)
 		}
 	}
 }

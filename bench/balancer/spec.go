@@ -43,6 +43,8 @@ type Spec struct {
 	Path string
 	// Version is what the program says of itself; empty until Find.
 	Version string
+	// Adapter runs a program of another kind; nil = its kind is known.
+	Adapter *Adapter
 }
 
 // ParseSpec reads "KIND", "KIND=PATH" or "KIND:NAME=PATH". Errors wrap ErrSpec.
@@ -60,10 +62,15 @@ func ParseSpec(text string) (Spec, error) {
 		return Spec{}, fmt.Errorf("%w: %q: the path is empty", ErrSpec, text)
 	case hasName && !hasPath:
 		return Spec{}, fmt.Errorf("%w: %q: a name of its own needs a path: KIND:NAME=PATH", ErrSpec, text)
-	case s.Name == "" || strings.ContainsFunc(s.Name, notInName):
+	case !validName(s.Name):
 		return Spec{}, fmt.Errorf("%w: %q: a name has letters, digits, '.', '_' and '-'", ErrSpec, text)
 	}
 	return s, nil
+}
+
+// validName tells whether results may call a balancer so; it is part of file names.
+func validName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, notInName) && strings.Trim(name, ".") != ""
 }
 
 func notInName(r rune) bool {
@@ -80,6 +87,10 @@ func (s Spec) Find(ctx context.Context) (Spec, error) {
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return s, err
+	}
+	if s.Adapter != nil {
+		s.Path, s.Version = path, s.Adapter.version(ctx, path)
+		return s, nil
 	}
 	if s.Kind == Nginx {
 		if module := streamModule(proc.Output(ctx, path, "-V")); module != "" {
@@ -98,21 +109,28 @@ func (s Spec) Find(ctx context.Context) (Spec, error) {
 }
 
 func (s Spec) find() (string, error) {
-	if s.Path != "" {
+	if s.Path != "" && s.Adapter == nil {
 		path, err := exec.LookPath(s.Path)
 		if err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrMissing, s.Name, err)
 		}
 		return path, nil
 	}
-	places := []string{string(s.Kind)} // on PATH
-	if self, err := os.Executable(); err == nil {
-		places = append(places, filepath.Join(filepath.Dir(self), string(s.Kind)))
+	program := string(s.Kind)
+	if s.Adapter != nil {
+		program = s.Adapter.Program
 	}
-	for _, place := range append(places, "/usr/sbin/"+string(s.Kind), "/sbin/"+string(s.Kind)) {
+	places := []string{program} // a path, or on PATH
+	if !strings.ContainsRune(program, filepath.Separator) {
+		if self, err := os.Executable(); err == nil {
+			places = append(places, filepath.Join(filepath.Dir(self), program))
+		}
+		places = append(places, "/usr/sbin/"+program, "/sbin/"+program)
+	}
+	for _, place := range places {
 		if path, err := exec.LookPath(place); err == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s: not on PATH", ErrMissing, s.Kind)
+	return "", fmt.Errorf("%w: %s: not on PATH", ErrMissing, program)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -30,30 +29,17 @@ func (i *Instance) Addr(service string) string { return i.addrs[service] }
 // Close stops it. Closing twice is allowed.
 func (i *Instance) Close() { i.Stop(stopWithin) }
 
-// Start writes a configuration below dir and runs a balancer found with Find, with room
-// for the given number of sessions, until it listens. The services' Listen is filled
-// in. Errors are those of files and of package proc. The caller must call Close.
-func Start(ctx context.Context, s Spec, dir string, services []Service, sessions int) (*Instance, error) {
+// Start writes a configuration below dir and runs a balancer found with Find until it
+// listens. The services' Listen is filled in. Errors are those of files, of an adapter's
+// templates, and of package proc. The caller must call Close.
+func Start(ctx context.Context, s Spec, dir string, settings Settings) (*Instance, error) {
 	i := &Instance{Spec: s, addrs: make(map[string]string)}
 	dir, err := os.MkdirTemp(dir, s.Name+"-")
 	if err != nil {
 		return nil, err
 	}
-	i.Process, err = proc.StartListening(ctx, len(services), func(ports []int) (proc.Command, error) {
-		setup := newSetup(ctx, s, dir, listenOn(services, ports), sessions)
-		for _, service := range setup.Services {
-			i.addrs[service.Name] = service.Listen
-		}
-		var err error
-		if i.Config, err = s.Kind.text(setup); err != nil {
-			return proc.Command{}, err
-		}
-		file := filepath.Join(dir, s.Kind.file())
-		return proc.Command{
-			Name: s.Name, Path: s.Path, Args: s.Kind.args(dir, file), Dir: dir,
-			Env:    []string{"GOMAXPROCS=" + strconv.Itoa(Threads)},
-			Parent: s.Kind == Nginx,
-		}, os.WriteFile(file, []byte(i.Config), 0o600)
+	i.Process, err = proc.StartListening(ctx, len(settings.Services), func(ports []int) (proc.Command, error) {
+		return i.command(newSetup(ctx, s, dir, listenOn(settings, ports)))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("balancer: %w", err)
@@ -61,21 +47,41 @@ func Start(ctx context.Context, s Spec, dir string, services []Service, sessions
 	return i, nil
 }
 
+// command writes the configuration and returns what runs it.
+func (i *Instance) command(in setup) (proc.Command, error) {
+	for _, service := range in.Services {
+		i.addrs[service.Name] = service.Listen
+	}
+	var err error
+	if i.Config, err = i.Spec.text(in); err != nil {
+		return proc.Command{}, err
+	}
+	args, err := i.Spec.args(in)
+	if err != nil {
+		return proc.Command{}, err
+	}
+	return proc.Command{
+		Name: i.Spec.Name, Path: i.Spec.Path, Args: args, Dir: in.Dir,
+		Env:    []string{"GOMAXPROCS=" + strconv.Itoa(Threads)},
+		Parent: i.Spec.Kind == Nginx || i.Spec.Adapter != nil,
+	}, os.WriteFile(in.File, []byte(i.Config), 0o600)
+}
+
 // Config returns the text of the configuration that Start would write for s, with ports
 // that are free now.
-func Config(ctx context.Context, s Spec, dir string, services []Service, sessions int) (string, error) {
-	ports, err := proc.FreePorts(len(services))
+func Config(ctx context.Context, s Spec, dir string, settings Settings) (string, error) {
+	ports, err := proc.FreePorts(len(settings.Services))
 	if err != nil {
 		return "", err
 	}
-	return s.Kind.text(newSetup(ctx, s, dir, listenOn(services, ports), sessions))
+	return s.text(newSetup(ctx, s, dir, listenOn(settings, ports)))
 }
 
-// listenOn returns the services with an address each.
-func listenOn(services []Service, ports []int) []Service {
-	services = slices.Clone(services)
-	for i := range services {
-		services[i].Listen = proc.Loopback(ports[i])
+// listenOn returns the settings with an address for each service.
+func listenOn(settings Settings, ports []int) Settings {
+	settings.Services = slices.Clone(settings.Services)
+	for i := range settings.Services {
+		settings.Services[i].Listen = proc.Loopback(ports[i])
 	}
-	return services
+	return settings
 }

@@ -74,7 +74,7 @@ func TestEveryKindStartsBalancesAndStops(t *testing.T) {
 				t.Errorf("version %q", s.Version)
 			}
 			services := []Service{{Name: "one", Backends: addrs}, {Name: "two", Backends: addrs[:1]}}
-			i, err := Start(t.Context(), s, t.TempDir(), services, 500)
+			i, err := Start(t.Context(), s, t.TempDir(), Settings{Services: services, Sessions: 500})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,40 +117,51 @@ func pass(t *testing.T, addr string) {
 }
 
 func TestRealProgramsFindNoFaultInTheirConfigurations(t *testing.T) {
-	services := []Service{{Name: "http", Backends: []string{"127.0.0.1:80", "127.0.0.2:80"}}, {Name: "redis", Backends: []string{"127.0.0.1:6379"}}}
+	services := []Service{{Name: "http", Backends: []string{"127.0.0.1:80", "127.0.0.2:80"}}, {Name: "redis", Backends: []string{"127.0.0.1:6379"}, Hash: true}}
+	keep := Default()
+	keep.Send, keep.Expect = "\x00'\"\\a{}\n", "\xff\x00OK"
+	end := keep
+	end.Close = true
 	for _, k := range Kinds() {
-		t.Run(string(k), func(t *testing.T) {
-			dir := t.TempDir()
-			s := found(t, k)
-			text, err := Config(t.Context(), s, dir, services, 3500)
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join(dir, k.file())
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			args := map[Kind][]string{
-				Sluice: {"check", "-c", file}, HAProxy: {"-c", "-f", file}, Nginx: {"-t", "-p", dir, "-c", file, "-e", "stderr"},
-			}[k]
-			out, err := exec.Command(s.Path, args...).CombinedOutput()
-			if err != nil || strings.Contains(strings.ToLower(string(out)), "warn") && k != Sluice {
-				t.Errorf("%v\n%s\n%s", err, out, text)
-			}
-		})
+		for name, f := range map[string]*Failover{"plain": nil, "failover": &keep, "failover that ends sessions": &end} {
+			t.Run(string(k)+" "+name, func(t *testing.T) {
+				checkConfig(t, found(t, k), Settings{Services: services, Sessions: 3500, Failover: f})
+			})
+		}
+	}
+}
+
+// checkConfig has the program itself look at the configuration that it would be given.
+func checkConfig(t *testing.T, s Spec, settings Settings) {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := Config(t.Context(), s, dir, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, s.file())
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := map[Kind][]string{
+		Sluice: {"check", "-c", file}, HAProxy: {"-c", "-f", file}, Nginx: {"-t", "-p", dir, "-c", file, "-e", "stderr"},
+	}[s.Kind]
+	out, err := exec.Command(s.Path, args...).CombinedOutput()
+	if err != nil || strings.Contains(strings.ToLower(string(out)), "warn") && s.Kind != Sluice {
+		t.Errorf("%v\n%s\n%s", err, out, text)
 	}
 }
 
 func TestABalancerThatFailsTellsWhy(t *testing.T) {
 	s := Spec{Kind: Sluice, Name: "broken", Path: program(t, t.TempDir(), "sluice", `echo "cannot do that" >&2; exit 1`)}
-	_, err := Start(t.Context(), s, t.TempDir(), []Service{{Name: "one", Backends: []string{"127.0.0.1:80"}}}, 10)
+	_, err := Start(t.Context(), s, t.TempDir(), Settings{Services: []Service{{Name: "one", Backends: []string{"127.0.0.1:80"}}}, Sessions: 10})
 	if !errors.Is(err, proc.ErrEnded) || !strings.Contains(err.Error(), "cannot do that") || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestABalancerWithoutAFolderIsNotStarted(t *testing.T) {
-	if _, err := Start(t.Context(), Spec{Kind: Sluice, Name: "x"}, "/nonexistent", nil, 10); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Start(t.Context(), Spec{Kind: Sluice, Name: "x"}, "/nonexistent", Settings{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,7 +23,7 @@ const (
 
 // idle measures idle sessions on a fresh process.
 func (r *runner) idle(ctx context.Context, m measurement) error {
-	i, err := balancer.Start(ctx, m.target.spec, r.dir, r.services, r.room())
+	i, err := balancer.Start(ctx, m.target.spec, r.dir, r.settings())
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (r *runner) startBackend(ctx context.Context, service string) (*backend.Bac
 // startBalancers starts them all, and makes the targets.
 func (r *runner) startBalancers(ctx context.Context) error {
 	for _, spec := range r.c.Balancers {
-		i, err := balancer.Start(ctx, spec, r.dir, r.services, r.room())
+		i, err := balancer.Start(ctx, spec, r.dir, r.settings())
 		if err != nil {
 			return err
 		}
@@ -100,6 +100,11 @@ func (r *runner) startBalancers(ctx context.Context) error {
 	}
 	r.targets = append(r.targets, target{name: Direct, dead: new(bool)})
 	return nil
+}
+
+// settings are the same for every balancer.
+func (r *runner) settings() balancer.Settings {
+	return balancer.Settings{Services: r.services, Sessions: r.room()}
 }
 
 func (r *runner) stopBalancers() {
@@ -137,7 +142,7 @@ func Configs(ctx context.Context, c Config) ([]Balancer, error) {
 	}
 	var all []Balancer
 	for _, spec := range r.c.Balancers {
-		text, err := balancer.Config(ctx, spec, filepath.Join(os.TempDir(), "l4bench"), services, r.room())
+		text, err := balancer.Config(ctx, spec, filepath.Join(os.TempDir(), "l4bench"), balancer.Settings{Services: services, Sessions: r.room()})
 		if err != nil {
 			return nil, err
 		}
