@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicelb/sluice/bench/balancer"
+	"github.com/sluicelb/sluice/bench/proc"
 )
 
 // Direct is the name of the connection without a balancer.
@@ -17,8 +18,8 @@ type Result struct {
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
 	// Command is the command line; whoever ran it fills it in.
-	Command []string `json:"command,omitempty"`
-	Machine Machine  `json:"machine"`
+	Command []string     `json:"command,omitempty"`
+	Machine proc.Machine `json:"machine"`
 	// Partial is why the run ended before its end; empty if it did not.
 	Partial string `json:"partial,omitempty"`
 	// Others is the share of the machine's CPU time, from 0 to 1, that went to processes

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicelb/sluice/bench/balancer"
+	"github.com/sluicelb/sluice/bench/proc"
 )
 
 func TestMediansAndSpreads(t *testing.T) {
@@ -40,7 +41,7 @@ func TestMediansAndSpreads(t *testing.T) {
 func example() *Result {
 	r := &Result{
 		Started: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), Seconds: 61, Rounds: 2, Rate: 9000, Sessions: 3000, Base: "sluice",
-		Machine: Machine{System: "linux/amd64", Kernel: "6.18", CPU: "a CPU", Cores: 2, Go: "go1.26"}, Backends: []string{"redis"},
+		Machine: proc.Machine{System: "linux/amd64", Kernel: "6.18", CPU: "a CPU", Cores: 2, Go: "go1.26"}, Backends: []string{"redis"},
 	}
 	for _, s := range three() {
 		r.Balancers = append(r.Balancers, Balancer{Name: s.Name, Kind: s.Kind, Version: s.Name + " 1.0", Config: "# of " + s.Name})

@@ -96,7 +96,7 @@ func newRunner(c Config) (*runner, error) {
 		return nil, fmt.Errorf("compare: %w", err)
 	}
 	r := &runner{c: c, began: time.Now(), workloads: slices.Clone(c.Workloads)}
-	r.result = &Result{Started: r.began, Machine: thisMachine(), Base: baseOf(c.Balancers)}
+	r.result = &Result{Started: r.began, Machine: proc.ThisMachine(), Base: baseOf(c.Balancers)}
 	if slices.Contains(r.workloads, Latency) && c.Rate == 0 && !slices.Contains(r.workloads, Request) {
 		r.workloads = append(r.workloads, Request)
 	}

@@ -1,6 +1,10 @@
 package failover
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluicelb/sluice/bench/proc"
+)
 
 // Outage is a time in which one backend was broken.
 type Outage struct {
@@ -67,8 +71,8 @@ type Result struct {
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
 	// Command is the command line; whoever ran it fills it in.
-	Command []string `json:"command,omitempty"`
-	Machine Machine  `json:"machine"`
+	Command []string     `json:"command,omitempty"`
+	Machine proc.Machine `json:"machine"`
 	// Partial is why it ended before its end; empty if it did not.
 	Partial string `json:"partial,omitempty"`
 	Rounds  int    `json:"rounds"`
@@ -95,13 +99,4 @@ type Balancer struct {
 	Config string `json:"config,omitempty"`
 	// Cannot are sentences: what of the common configuration it cannot express.
 	Cannot []string `json:"cannot,omitempty"`
-}
-
-// Machine is where it was measured.
-type Machine struct {
-	Cores  int    `json:"cores"`
-	CPU    string `json:"cpu"`
-	Kernel string `json:"kernel"`
-	System string `json:"system"`
-	Go     string `json:"go"`
 }

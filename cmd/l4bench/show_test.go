@@ -12,12 +12,13 @@ import (
 
 	"github.com/sluicelb/sluice/bench/balancer"
 	"github.com/sluicelb/sluice/bench/compare"
+	"github.com/sluicelb/sluice/bench/proc"
 )
 
 // example is a small result.
 func example() *compare.Result {
 	return &compare.Result{
-		Rounds: 1, Base: "sluice", Machine: compare.Machine{Cores: 2, CPU: "a CPU", Kernel: "6.18"},
+		Rounds: 1, Base: "sluice", Machine: proc.Machine{Cores: 2, CPU: "a CPU", Kernel: "6.18"},
 		Balancers: []compare.Balancer{{Name: "sluice", Kind: balancer.Sluice, Version: "sluice 1.0"}},
 		Partial:   "interrupted in round 1 of 3", Notes: []string{"Something to know."},
 		Samples: []compare.Sample{{Round: 1, Workload: compare.Request, Balancer: "sluice", Values: map[string]float64{"cpu_us": 31.44}}},

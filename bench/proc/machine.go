@@ -1,4 +1,4 @@
-package compare
+package proc
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Machine is what the numbers were measured on.
+// Machine is what the numbers of a benchmark were measured on. Its tags are those of JSON reports.
 type Machine struct {
 	System string `json:"system"` // linux/amd64
 	Kernel string `json:"kernel,omitempty"`
@@ -15,7 +15,8 @@ type Machine struct {
 	Go     string `json:"go"` // of the clients
 }
 
-func thisMachine() Machine {
+// ThisMachine reads it.
+func ThisMachine() Machine {
 	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel = strings.TrimSpace(string(text))
