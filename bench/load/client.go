@@ -39,8 +39,10 @@ func (c *client) exchange(p Protocol) error {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	if _, err := c.Write(p.Request); err != nil {
-		return err
+	if len(p.Request) > 0 {
+		if _, err := c.Write(p.Request); err != nil {
+			return err
+		}
 	}
 	return p.Answer(c.r)
 }

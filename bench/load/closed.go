@@ -2,9 +2,11 @@ package load
 
 import (
 	"context"
+	"errors"
 	"net"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // Requests is a closed loop on connections that are kept: each client sends a request
@@ -14,6 +16,8 @@ type Requests struct {
 	Protocol Protocol
 	// Clients is the number of connections, at least 1.
 	Clients int
+	// Latency, if not nil, is given how long each exchange took.
+	Latency *Latency
 }
 
 // Run offers the load until ctx ends, and counts exchanges in t.
@@ -36,10 +40,16 @@ func (l Requests) keep(ctx context.Context, t *Tally) error {
 	}
 	defer c.Close()
 	for ctx.Err() == nil {
-		if err := c.exchange(l.Protocol); err != nil {
+		began := time.Now()
+		err := c.exchange(l.Protocol)
+		if err != nil && !errors.Is(err, errLast) {
 			return err
 		}
+		took(l.Latency, began)
 		t.Add(1)
+		if err != nil {
+			return nil
+		}
 	}
 	return nil
 }
@@ -51,12 +61,17 @@ type Connections struct {
 	Protocol Protocol
 	// Clients is how many do so at once, from 1 to 60,000.
 	Clients int
+	// Latency, if not nil, is given how long each took, from connecting to the answer.
+	Latency *Latency
+	// Anywhere is true if Addr may be on another machine: clients then have no addresses
+	// of their own.
+	Anywhere bool
 }
 
 // Run offers the load until ctx ends, and counts connections in t.
 func (l Connections) Run(ctx context.Context, t *Tally) {
 	each(l.Clients, func(i int) {
-		source := sourceOf(i)
+		source := l.source(i)
 		for ctx.Err() == nil {
 			if err := l.once(source); err != nil {
 				t.Fail(err)
@@ -68,13 +83,33 @@ func (l Connections) Run(ctx context.Context, t *Tally) {
 	})
 }
 
+// source is the address of the i-th client; nil = the system chooses.
+func (l Connections) source(i int) net.Addr {
+	if l.Anywhere {
+		return nil
+	}
+	return sourceOf(i)
+}
+
 func (l Connections) once(source net.Addr) error {
+	began := time.Now()
 	c, err := dial(l.Addr, source)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return c.exchange(l.Protocol)
+	if err := c.exchange(l.Protocol); err != nil && !errors.Is(err, errLast) {
+		return err
+	}
+	took(l.Latency, began)
+	return nil
+}
+
+// took records the time since began, if anybody wants to know.
+func took(l *Latency, began time.Time) {
+	if l != nil {
+		l.Record(time.Since(began))
+	}
 }
 
 // sourceOf is the address of the i-th client: 127.1.0.1 and on. Only Linux has all of

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,9 +42,8 @@ out, and said to be.`,
   l4bench compare --balancer sluice=./new --balancer sluice:old=./old --only connection,request`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			err := runCompare(ctx, flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			if errors.Is(err, compare.ErrConfig) || errors.Is(err, balancer.ErrSpec) {
 				return usageError{err, cmd.CommandPath()}
@@ -80,7 +77,7 @@ func runCompare(ctx context.Context, flags compareFlags, stdout, stderr io.Write
 	if flags.config.Balancers, missing, err = findBalancers(ctx, flags.balancers, stderr); err != nil {
 		return err
 	}
-	if flags.config.Worker, err = worker(); err != nil {
+	if flags.config.Worker, err = workerOf(workerName); err != nil {
 		return err
 	}
 	if flags.print {
@@ -118,17 +115,19 @@ func (f compareFlags) check() error {
 
 // tryFiles tells, before anything is measured, whether the files can be written.
 func (f compareFlags) tryFiles() error {
-	for _, path := range []string{f.json, f.html} {
-		if path == "" {
-			continue
-		}
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
-			return err
-		}
-		_ = file.Close()
+	return errors.Join(tryFile(f.json), tryFile(f.html))
+}
+
+// tryFile tells whether a file can be written; "" is none.
+func tryFile(path string) error {
+	if path == "" {
+		return nil
 	}
-	return nil
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // findBalancers returns those named, or all kinds, that are there; what is missing is
@@ -161,10 +160,10 @@ func findBalancers(ctx context.Context, named []string, stderr io.Writer) (found
 	return found, missing, nil
 }
 
-// worker is the command line that runs this program as the stream server.
-func worker() ([]string, error) {
+// workerOf is the command line that runs this program as one of its workers.
+func workerOf(name string) ([]string, error) {
 	self, err := os.Executable()
-	return []string{self, workerName}, err
+	return []string{self, name}, err
 }
 
 func printConfigs(ctx context.Context, c compare.Config, stdout io.Writer) error {
