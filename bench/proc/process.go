@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -31,6 +32,11 @@ type Command struct {
 	// Parent is true of a program that runs processes of its own and ends them on
 	// SIGTERM: if this process dies, it is given that signal instead of SIGKILL.
 	Parent bool
+	// Stdin is what it reads; nil = nothing. Stdout is where what it prints goes; nil = to
+	// its last words, as what it prints to stderr always does. Of an *os.File, the process
+	// gets a copy.
+	Stdin  io.Reader
+	Stdout io.Writer
 }
 
 // Process is a running child. Its methods are safe for concurrent use.
@@ -49,7 +55,10 @@ func Start(c Command) (*Process, error) {
 	p.cmd = exec.Command(c.Path, c.Args...)
 	p.cmd.Dir = c.Dir
 	p.cmd.Env = append(os.Environ(), c.Env...)
-	p.cmd.Stdout, p.cmd.Stderr = p.words, p.words
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, p.words, p.words
+	if c.Stdout != nil {
+		p.cmd.Stdout = c.Stdout
+	}
 	p.cmd.WaitDelay = time.Second // a grandchild may hold the output open
 	if err := bind(p.cmd, c.Parent); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Name, err)

@@ -194,6 +194,21 @@ func TestChildrenHaveTheRaisedLimit(t *testing.T) {
 	}
 }
 
+func TestAProcessIsSpokenWith(t *testing.T) {
+	var out strings.Builder
+	p, err := Start(Command{
+		Name: "cat", Path: "/bin/sh", Args: []string{"-c", "cat; echo aside >&2; exit 1"},
+		Stdin: strings.NewReader("hello"), Stdout: &out,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if err := p.Err(); out.String() != "hello" || !strings.HasSuffix(err.Error(), "\n\taside") {
+		t.Errorf("it answered %q; %v", out.String(), err)
+	}
+}
+
 func TestVersionIsTheFirstLine(t *testing.T) {
 	tests := []struct{ name, script, want string }{
 		{"stdout", "echo one; echo two", "one"},

@@ -1,0 +1,239 @@
+package fault
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sluicelb/sluice/bench/proc"
+)
+
+// answerWithin bounds how long a backend may take for what it is told.
+const answerWithin = 10 * time.Second
+
+// backend is one that a Fleet started.
+type backend struct {
+	id     int
+	addr   string
+	worker []string
+	dir    string
+
+	mu      sync.Mutex // held during an injection; guards all below
+	process *proc.Process
+	in, out *os.File
+	lines   *bufio.Reader
+	fault   Fault // in force; empty = none
+	periods []Period
+}
+
+// start starts its process, and returns when it has begun to listen.
+func (b *backend) start(ctx context.Context) (time.Time, error) {
+	in, err := newPipe()
+	if err != nil {
+		return time.Time{}, err
+	}
+	out, err := newPipe()
+	if err != nil {
+		in.close()
+		return time.Time{}, err
+	}
+	args := append(b.worker[1:len(b.worker):len(b.worker)], strconv.Itoa(b.id), b.addr)
+	process, err := proc.Start(proc.Command{
+		Name: fmt.Sprintf("backend %d", b.id), Path: b.worker[0], Args: args, Dir: b.dir, Stdin: in.r, Stdout: out.w,
+	})
+	_, _ = in.r.Close(), out.w.Close() // the process has its own
+	if err != nil {
+		_, _ = in.w.Close(), out.r.Close()
+		return time.Time{}, err
+	}
+	b.closePipes() // of the process before
+	b.process, b.in, b.out, b.lines = process, in.w, out.r, bufio.NewReader(out.r)
+	r, err := b.reply(ctx)
+	return when(r.At), err
+}
+
+// pipe has an end to read and one to write.
+type pipe struct{ r, w *os.File }
+
+func newPipe() (pipe, error) {
+	r, w, err := os.Pipe()
+	return pipe{r, w}, err
+}
+
+func (p pipe) close() { _, _ = p.r.Close(), p.w.Close() }
+
+func (b *backend) closePipes() {
+	if b.in != nil {
+		_, _ = b.in.Close(), b.out.Close()
+	}
+}
+
+// close ends the process.
+func (b *backend) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.process != nil {
+		b.process.Stop(0)
+	}
+	b.closePipes()
+}
+
+// down tells whether the process has been ended by a fault.
+func (b *backend) down() bool { return b.fault == Kill || b.fault == Exit }
+
+// unexpected is why the process has ended that was to go on.
+func (b *backend) unexpected() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down() {
+		return nil
+	}
+	return b.process.Err()
+}
+
+// ask tells the process a command and reads its reply.
+func (b *backend) ask(ctx context.Context, command string) (reply, error) {
+	if b.fault == Stop {
+		return reply{}, errors.New("it is stopped, and answers nothing until it is mended")
+	}
+	if err := b.process.Err(); err != nil {
+		return reply{}, err
+	}
+	if _, err := b.in.WriteString(command + "\n"); err != nil {
+		return reply{}, b.lost(err)
+	}
+	return b.reply(ctx)
+}
+
+// reply reads a line of the process.
+func (b *backend) reply(ctx context.Context) (reply, error) {
+	if err := b.out.SetReadDeadline(time.Now().Add(answerWithin)); err != nil {
+		return reply{}, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = b.out.SetReadDeadline(time.Now()) })()
+	line, err := b.lines.ReadBytes('\n')
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return reply{}, context.Cause(ctx)
+	case err != nil:
+		return reply{}, b.lost(err)
+	}
+	var r reply
+	if err := json.Unmarshal(line, &r); err != nil {
+		return reply{}, fmt.Errorf("it said %q: %w", line, err)
+	}
+	if r.Error != "" {
+		return reply{}, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// lost makes an error of one to speak with the process: how that ended, if it does.
+func (b *backend) lost(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("no answer within %v", answerWithin)
+	}
+	select { // it has closed its output, so it ends
+	case <-b.process.Done():
+		return b.process.Err()
+	case <-time.After(answerWithin):
+		return err
+	}
+}
+
+// report asks what the process knows; nothing if a fault has ended it.
+func (b *backend) report() (reply, error) {
+	if b.down() {
+		return reply{}, nil
+	}
+	return b.ask(context.Background(), reportCommand)
+}
+
+// brokenAt tells whether it was broken at a time.
+func (b *backend) brokenAt(t time.Time) bool {
+	for _, p := range b.periods {
+		if p.contains(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// breakBy injects a fault.
+func (b *backend) breakBy(ctx context.Context, f Fault) error {
+	if b.fault != "" {
+		return fmt.Errorf("already broken: %s", b.fault)
+	}
+	at, err := b.apply(ctx, f)
+	if err != nil {
+		return err
+	}
+	b.fault = f
+	b.periods = append(b.periods, Period{Fault: f, From: at})
+	return inForce(ctx, b.addr, f)
+}
+
+// apply returns since when the fault is in force.
+func (b *backend) apply(ctx context.Context, f Fault) (time.Time, error) {
+	if err := b.process.Err(); err != nil {
+		return time.Time{}, err
+	}
+	now := time.Now()
+	switch f {
+	case Kill:
+		b.process.Stop(0)
+		return now, nil
+	case Stop:
+		if err := stop(b.process.Pid()); err != nil {
+			return time.Time{}, err
+		}
+		return now, awaitStopped(ctx, b.process.Pid())
+	case Exit:
+		if err := terminate(b.process.Pid()); err != nil {
+			return time.Time{}, err
+		}
+		r, err := b.reply(ctx)
+		return when(r.At), err
+	}
+	r, err := b.ask(ctx, breakCommand+" "+string(f))
+	return when(r.At), err
+}
+
+// mend undoes a fault.
+func (b *backend) mend(ctx context.Context, f Fault) error {
+	if b.fault != f {
+		return fmt.Errorf("broken by %q", b.fault)
+	}
+	at, err := b.undo(ctx, f)
+	if err != nil {
+		return err
+	}
+	b.fault = ""
+	b.periods[len(b.periods)-1].To = at
+	return answers(ctx, b.addr, b.id)
+}
+
+// undo returns when the fault was undone.
+func (b *backend) undo(ctx context.Context, f Fault) (time.Time, error) {
+	switch f {
+	case Kill, Exit:
+		select { // an exit takes a moment
+		case <-b.process.Done():
+		case <-ctx.Done():
+			return time.Time{}, context.Cause(ctx)
+		}
+		b.process.Stop(0)
+		return b.start(ctx)
+	case Stop:
+		now := time.Now()
+		return now, cont(b.process.Pid())
+	}
+	r, err := b.ask(ctx, mendCommand)
+	return when(r.At), err
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package fault
+
+func playRole(string) {}
+
+func playWorker(_, _ string) {}

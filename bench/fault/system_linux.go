@@ -1,0 +1,77 @@
+package fault
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// monotonic is the clock that is the same in all processes and is never set.
+func monotonic() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it cannot fail
+	return ts.Nano()
+}
+
+// arrived is how long ago the system received the last data of c, in its ticks of some
+// milliseconds; zero if it does not say.
+func arrived(c *net.TCPConn) time.Duration {
+	var ago time.Duration
+	_ = control(c, func(fd int) error {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err == nil {
+			ago = time.Duration(info.Last_data_recv) * time.Millisecond
+		}
+		return err
+	})
+	return ago
+}
+
+// deafen makes the system drop, silently, whatever comes for a socket: of a listener that
+// is what begins connections, of a connection also what acknowledges. The filter accepts
+// none of a packet's bytes.
+func deafen(s syscall.Conn) error {
+	none := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
+	return control(s, func(fd int) error {
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &none})
+	})
+}
+
+// undeafen undoes deafen.
+func undeafen(s syscall.Conn) error {
+	return control(s, func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
+	})
+}
+
+func control(s syscall.Conn, f func(fd int) error) error {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = f(int(fd)) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+// The signals by which a process is broken.
+func terminate(pid int) error { return unix.Kill(pid, unix.SIGTERM) }
+func stop(pid int) error      { return unix.Kill(pid, unix.SIGSTOP) }
+func cont(pid int) error      { return unix.Kill(pid, unix.SIGCONT) }
+
+// stopped tells whether a process stands still: the state in its stat file, behind the
+// name in parentheses, which may hold anything.
+func stopped(pid int) (bool, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false, err
+	}
+	return bytes.HasPrefix(text[bytes.LastIndexByte(text, ')')+1:], []byte(" T ")), nil
+}
