@@ -73,6 +73,9 @@ type Result struct {
 	// Command is the command line; whoever ran it fills it in.
 	Command []string     `json:"command,omitempty"`
 	Machine proc.Machine `json:"machine"`
+	// Others is the share of the machine's CPU time, from 0 to 1, that went to processes
+	// that had no part in it.
+	Others float64 `json:"others"`
 	// Partial is why it ended before its end; empty if it did not.
 	Partial string `json:"partial,omitempty"`
 	Rounds  int    `json:"rounds"`

@@ -39,6 +39,11 @@ func (c *client) exchange(p Protocol) error {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
+	return c.say(p)
+}
+
+// say is an exchange without a deadline of its own.
+func (c *client) say(p Protocol) error {
 	if len(p.Request) > 0 {
 		if _, err := c.Write(p.Request); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/sluicelb/sluice/bench/stream"
+	"github.com/sluicelb/sluice/bench/talk"
 )
 
 // Failure is a way in which an exchange fails.
@@ -30,7 +31,7 @@ const (
 // FailureOf tells which failure err is.
 func FailureOf(err error) Failure {
 	switch {
-	case errors.Is(err, errWrong), errors.Is(err, stream.ErrWrong):
+	case errors.Is(err, errWrong), errors.Is(err, stream.ErrWrong), errors.Is(err, talk.ErrWrong):
 		return Wrong
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Refused

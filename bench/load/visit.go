@@ -7,6 +7,8 @@ import "time"
 type Visit struct {
 	// Due is when it was to come, whether or not it could.
 	Due time.Duration
+	// Late is how long after Due it began: how far the load was behind its own schedule.
+	Late time.Duration
 	// Took is from Due until it was served or had failed.
 	Took time.Duration
 	// Session is its number, different in all of a load.

@@ -13,6 +13,10 @@ var ErrWrong = errors.New("talk: wrong message")
 // Size is the length of every message in bytes.
 const Size = 64
 
+// Common is how many bytes at the beginning of an answer are the same whichever backend
+// gives it.
+const Common = whoAt
+
 // Where the fields of a message are; numbers are big-endian.
 const (
 	sessionAt = 4  // after the magic number

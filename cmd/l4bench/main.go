@@ -69,21 +69,8 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
-	root.AddCommand(newCompareCommand(), newVersionCommand(), newWorkerCommand())
-	for _, name := range []string{"failover", "load"} {
-		root.AddCommand(newLaterCommand(name))
-	}
+	root.AddCommand(newCompareCommand(), newFailoverCommand(), newLoadCommand(), newVersionCommand(), newWorkerCommand(), newFaultBackendCommand())
 	return root
-}
-
-// newLaterCommand refuses a command that is not there yet, and says so.
-func newLaterCommand(name string) *cobra.Command {
-	return &cobra.Command{
-		Use: name, Hidden: true, DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return usageError{error: fmt.Errorf("%s: not supported yet, it comes in a later release", name)}
-		},
-	}
 }
 
 // noArgs refuses arguments.

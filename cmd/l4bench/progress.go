@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicelb/sluice/bench/compare"
+	"github.com/sluicelb/sluice/bench/failover"
 )
 
 // progress shows where a run is: in place on a terminal, else a line a step. One
@@ -27,8 +28,16 @@ const (
 )
 
 func (p progress) step(s compare.Step) {
-	text := fmt.Sprintf("[%3d/%d] %s of %s, round %d of %d: %s %s", s.Number, s.Total,
-		s.Elapsed.Truncate(time.Second), s.Duration, s.Round, s.Rounds, s.What, s.Target)
+	p.say(fmt.Sprintf("[%3d/%d] %s of %s, round %d of %d: %s %s", s.Number, s.Total,
+		s.Elapsed.Truncate(time.Second), s.Duration, s.Round, s.Rounds, s.What, s.Target))
+}
+
+func (p progress) run(s failover.Step) {
+	p.say(fmt.Sprintf("[%3d/%d] %s of about %s, round %d of %d: %s %s", s.Number, s.Total,
+		s.Elapsed.Truncate(time.Second), s.Expected.Truncate(time.Second), s.Round, s.Rounds, s.Balancer, s.Fault))
+}
+
+func (p progress) say(text string) {
 	if p.live {
 		fmt.Fprint(p.w, lineStart, text, clearRight)
 		return

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/sluicelb/sluice/bench/failover"
+	"github.com/sluicelb/sluice/bench/load"
+)
+
+// observe offers load to a running system, and tells what its clients notice while
+// somebody else breaks it: a line a second, then the figures.
+func (f *failoverFlags) observe(ctx context.Context, stdout, stderr io.Writer) error {
+	protocol, err := f.target.exchange()
+	if err != nil {
+		return err
+	}
+	addr, err := f.target.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "%s at %s, %s new clients, for %v; an interrupt ends it with what there is by then\n",
+		protocol.Name, addr, f.rate.String(), f.config.Duration)
+	result, err := failover.Observe(ctx, failover.Target{
+		Addr: addr, Protocol: protocol, Anywhere: f.target.owned, Rate: f.config.Rate, Duration: f.config.Duration, Patience: f.config.Patience,
+		Second: func(s failover.Second) { fmt.Fprintln(stdout, s) },
+	})
+	if err != nil {
+		return err
+	}
+	result.Command = append([]string{"l4bench"}, os.Args[1:]...)
+	return f.show(result, nil, stdout, stderr)
+}
+
+var (
+	_ = bufio.NewReader
+	_ = net.Dial
+	_ = time.Now
+	_ = load.Redis
+)
