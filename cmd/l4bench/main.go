@@ -69,7 +69,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
-	root.AddCommand(newCompareCommand(), newVersionCommand(), newWorkerCommand())
+	root.AddCommand(newCompareCommand(), newVersionCommand(), newWorkerCommand(), newFaultBackendCommand())
 	for _, name := range []string{"failover", "load"} {
 		root.AddCommand(newLaterCommand(name))
 	}
