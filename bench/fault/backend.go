@@ -23,6 +23,7 @@ type backend struct {
 	addr   string
 	worker []string
 	dir    string
+	clock  clock
 
 	mu      sync.Mutex // held during an injection; guards all below
 	process *proc.Process
@@ -55,7 +56,7 @@ func (b *backend) start(ctx context.Context) (time.Time, error) {
 	b.closePipes() // of the process before
 	b.process, b.in, b.out, b.lines = process, in.w, out.r, bufio.NewReader(out.r)
 	r, err := b.reply(ctx)
-	return when(r.At), err
+	return b.clock.when(r.At), err
 }
 
 // pipe has an end to read and one to write.
@@ -155,14 +156,15 @@ func (b *backend) report() (reply, error) {
 	return b.ask(context.Background(), reportCommand)
 }
 
-// brokenAt tells whether it was broken at a time.
-func (b *backend) brokenAt(t time.Time) bool {
+// brokenAt tells whether it was broken when a message came, or waited to be read, and since
+// when.
+func (b *backend) brokenAt(came, read time.Time) (at time.Time, ok bool) {
 	for _, p := range b.periods {
-		if p.contains(t) {
-			return true
+		if at, ok := p.holds(came, read); ok {
+			return at, true
 		}
 	}
-	return false
+	return time.Time{}, false
 }
 
 // breakBy injects a fault.
@@ -199,10 +201,10 @@ func (b *backend) apply(ctx context.Context, f Fault) (time.Time, error) {
 			return time.Time{}, err
 		}
 		r, err := b.reply(ctx)
-		return when(r.At), err
+		return b.clock.when(r.At), err
 	}
 	r, err := b.ask(ctx, breakCommand+" "+string(f))
-	return when(r.At), err
+	return b.clock.when(r.At), err
 }
 
 // mend undoes a fault.
@@ -235,5 +237,5 @@ func (b *backend) undo(ctx context.Context, f Fault) (time.Time, error) {
 		return now, cont(b.process.Pid())
 	}
 	r, err := b.ask(ctx, mendCommand)
-	return when(r.At), err
+	return b.clock.when(r.At), err
 }

@@ -24,6 +24,8 @@ type reply struct {
 // sighting is a session's first message.
 type sighting struct {
 	Session uint64 `json:"s"`
-	// At is when it came, by the monotonic clock.
-	At int64 `json:"at"`
+	// At is when it came to the process's socket, Read when the process read it; both by
+	// the monotonic clock.
+	At   int64 `json:"at"`
+	Read int64 `json:"read"`
 }

@@ -57,9 +57,10 @@ func newFleet(n int, worker []string, dir string) (*Fleet, error) {
 			return nil, err
 		}
 		f := &Fleet{}
+		now := readClock()
 		for i := range n {
 			addr := net.JoinHostPort("127.0.1."+strconv.Itoa(i+1), strconv.Itoa(ports[0]))
-			f.backends = append(f.backends, &backend{id: i, addr: addr, worker: worker, dir: dir})
+			f.backends = append(f.backends, &backend{id: i, addr: addr, worker: worker, dir: dir, clock: now})
 		}
 		if f.free() {
 			return f, nil
@@ -162,9 +163,17 @@ type Period struct {
 	From, To time.Time
 }
 
-// contains tells whether t lies in the period.
-func (p Period) contains(t time.Time) bool {
-	return !t.Before(p.From) && (p.To.IsZero() || !t.After(p.To))
+// holds returns when a message that came at a time, and was read at another, waited in the
+// period first. One that came before a process was stopped, and was read after, did so from
+// the stop on.
+func (p Period) holds(came, read time.Time) (at time.Time, ok bool) {
+	if read.Before(p.From) || !p.To.IsZero() && !came.Before(p.To) {
+		return time.Time{}, false
+	}
+	if came.Before(p.From) {
+		came = p.From
+	}
+	return came, true
 }
 
 // Periods are those of backend i so far, in order.
@@ -197,7 +206,7 @@ func (f *Fleet) Seen(i int) ([]Seen, error) {
 			return fmt.Errorf("fault: report of backend %d: %w", i, err)
 		}
 		for _, s := range r.Seen {
-			if at := when(s.At); s.Session != checkSession && b.brokenAt(at) {
+			if at, ok := b.brokenAt(b.clock.when(s.At), b.clock.when(s.Read)); ok && s.Session != checkSession {
 				seen = append(seen, Seen{s.Session, at})
 			}
 		}
@@ -219,9 +228,4 @@ func (f *Fleet) Wrong(i int) error {
 		}
 		return nil
 	})
-}
-
-// when is a time of the monotonic clock as one of this process.
-func when(at int64) time.Time {
-	return time.Now().Add(time.Duration(at - monotonic()))
 }

@@ -79,11 +79,13 @@ type mode struct {
 
 func newMode(f Fault) mode { return mode{f, monotonic(), make(chan struct{})} }
 
-// reply says a line; its time is now.
+// reply says a line; its time is now if it has none.
 func (s *server) reply(r reply) error {
 	s.sayMu.Lock()
 	defer s.sayMu.Unlock()
-	r.At = monotonic()
+	if r.At == 0 {
+		r.At = monotonic()
+	}
 	return s.say.Encode(r)
 }
 
@@ -116,7 +118,7 @@ func (s *server) do(ctx context.Context, line string) reply {
 	if err != nil {
 		return reply{Error: err.Error()}
 	}
-	return reply{}
+	return reply{At: s.mode.from}
 }
 
 // breakBy breaks what is whole.
@@ -257,10 +259,11 @@ func (s *server) leave(c *net.TCPConn) {
 // saw keeps when a session's first message came. The system tells it in coarse ticks, so
 // what was accepted in a mode is not put before it.
 func (s *server) saw(c *net.TCPConn, m mode, session uint64) {
-	at := max(monotonic()-int64(arrived(c)), m.from)
+	read := monotonic()
+	at := max(read-int64(arrived(c)), m.from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = append(s.seen, sighting{session, at})
+	s.seen = append(s.seen, sighting{session, at, read})
 }
 
 func (s *server) count(err error) {

@@ -2,10 +2,12 @@ package talk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,12 +50,20 @@ func Serve(ctx context.Context, ln net.Listener, h Hooks) error {
 }
 
 // ServeConn answers one session and closes c: when its client ends it, when it sends what
-// is wrong (with a reset), or when ctx ends. Then the client gets its end at once, and half
-// a second to send its own. What c fails with is the client's to notice.
+// is wrong (with a reset), or when ctx ends. Then the client gets its end at once, but a new
+// one first the answer to its first message if that comes within half a second; and it has
+// as long to send its own end. What c fails with is the client's to notice.
 func ServeConn(ctx context.Context, c net.Conn, h Hooks) {
 	defer c.Close()
-	defer context.AfterFunc(ctx, func() { farewell(c) })()
-	err := answer(c, h)
+	var begun atomic.Bool // it has got an answer
+	defer context.AfterFunc(ctx, func() {
+		if begun.Load() {
+			farewell(c)
+		} else {
+			_ = c.SetDeadline(time.Now().Add(linger))
+		}
+	})()
+	err := answer(ctx, c, h, &begun)
 	if err != nil && h.Wrong != nil {
 		h.Wrong(err)
 	}
@@ -83,13 +93,13 @@ func Reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// answer answers until c fails or ends, and then returns nil; or what is wrong.
-func answer(c net.Conn, h Hooks) error {
+// answer answers until c fails or ends, or ctx does, and then returns nil; or what is wrong.
+func answer(ctx context.Context, c net.Conn, h Hooks, begun *atomic.Bool) error {
 	var b [Size]byte
 	var session uint64
 	for next := uint32(0); ; next++ {
 		if n, err := io.ReadFull(c, b[:]); err != nil {
-			if n > 0 && err == io.ErrUnexpectedEOF {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
 				return fmt.Errorf("%w: it ends after %d bytes", ErrWrong, n)
 			}
 			return nil
@@ -108,6 +118,9 @@ func answer(c net.Conn, h Hooks) error {
 			h.First(session)
 		}
 		if _, err := c.Write(Answer(b[:0], session, number, h.Backend)); err != nil {
+			return nil
+		}
+		if begun.Store(true); ctx.Err() != nil {
 			return nil
 		}
 	}

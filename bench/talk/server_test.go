@@ -165,6 +165,34 @@ func TestAServerThatEndsDoesSoInOrder(t *testing.T) {
 	}
 }
 
+func TestANewSessionIsAnsweredThoughTheServerEnds(t *testing.T) {
+	s := serving(t)
+	c := s.dial(t)
+	if _, err := Exchange(s.dial(t), 1); err != nil { // so the first has been accepted
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.end()
+	}()
+	for { // until it has begun to end
+		other, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			break
+		}
+		_ = other.Close()
+	}
+	if backend, err := Exchange(c, 2); backend != 3 || err != nil {
+		t.Errorf("backend %d, %v", backend, err)
+	}
+	if rest, err := io.ReadAll(c); len(rest) != 0 || err != nil {
+		t.Errorf("%d bytes and %v instead of the end", len(rest), err)
+	}
+	_ = c.Close()
+	<-ended
+}
+
 func TestAnEndInsteadOfAnAnswerIsItsOwnError(t *testing.T) {
 	tests := []struct {
 		name string
