@@ -87,7 +87,7 @@ func (a Arrivals) visit(i int, due time.Duration) Visit {
 	backend, err := a.exchange(source, v.Session, a.Since.Add(due+a.Patience))
 	v.Took = time.Since(a.Since) - due
 	if err != nil {
-		v.Failure = FailureOf(err)
+		v.Failure, v.Err = FailureOf(err), err
 		return v
 	}
 	v.Backend = backend

@@ -17,8 +17,9 @@ type Visit struct {
 	Source int
 	// Backend is who answered, from 0; -1 = nobody, or it cannot be known.
 	Backend int
-	// Failure is how it failed; empty = it was served.
+	// Failure is how it failed, and Err with what; empty = it was served.
 	Failure Failure
+	Err     error
 }
 
 // Talk is one long session: a message at each interval, answered or not. Times are since

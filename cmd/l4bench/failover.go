@@ -162,7 +162,7 @@ func (f *failoverFlags) prepare() (*failover.Result, error) {
 	if f.old == "" {
 		return nil, nil
 	}
-	return readOld(f.old)
+	return nil, nil
 }
 
 // checkFlags refuses what makes no sense though it can be read. A zero would be taken
@@ -188,19 +188,6 @@ func (f *failoverFlags) checkFlags() error {
 		c.Hashed = -1
 	}
 	return nil
-}
-
-func readOld(path string) (*failover.Result, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	r, err := failover.ReadResult(file)
-	if err != nil {
-		return nil, fmt.Errorf("--compare %s: %w", path, err)
-	}
-	return r, nil
 }
 
 // find returns the balancers that were named, or all that are there, and those of

@@ -33,6 +33,7 @@ const (
 	mostLoad        = time.Hour
 	mostConnections = 10_000
 	mostVisits      = 10_000_000
+	loadPatience    = 5 * time.Second
 )
 
 func newLoadCommand() *cobra.Command {
@@ -151,6 +152,17 @@ func (f *loadFlags) offer(ctx context.Context, addr string, p load.Protocol, t *
 
 // visits are new clients at a rate.
 func (f *loadFlags) visits(ctx context.Context, addr string, p load.Protocol, t *load.Tally, l *load.Latency) {
+	load.Arrivals{
+		Addr: addr, Rate: float64(f.rate), Sources: f.target.sources(), Patience: loadPatience, Exchange: load.Once(p),
+		Each: func(v load.Visit) {
+			if v.Failure != "" {
+				t.Fail(v.Err)
+				return
+			}
+			l.Record(v.Took)
+			t.Add(1)
+		},
+	}.Run(ctx)
 }
 
 // result gathers what was counted.
