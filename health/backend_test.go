@@ -86,6 +86,9 @@ func probe(t *testing.T, p Prober, timeout time.Duration) error {
 	t.Helper()
 	ctx, cancel := withTimeout(t.Context(), timeout)
 	defer cancel()
+	if c, ok := p.(io.Closer); ok {
+		t.Cleanup(func() { c.Close() })
+	}
 	begin := time.Now()
 	err := p.Probe(ctx)
 	if late := time.Since(begin) - timeout; late > 2*time.Second {

@@ -57,7 +57,11 @@ func (m *Member) run(ctx context.Context) {
 		} else {
 			gap = jitter(interval)
 		}
-		timer.Reset(gap - time.Since(start))
+		wait := gap - time.Since(start)
+		if interval >= beatFrom {
+			wait = onBeat(wait)
+		}
+		timer.Reset(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

@@ -55,7 +55,7 @@ func TestTCPProbeOfAGreetingBackendEndsWithoutAReset(t *testing.T) {
 
 func TestTCPProbeDoesNotWaitLongForABackendThatNeverCloses(t *testing.T) {
 	release := make(chan struct{})
-	_, endpoint := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveUnix(t, func(c net.Conn) error {
 		<-release
 		return nil
 	})
@@ -69,7 +69,7 @@ func TestTCPProbeDoesNotWaitLongForABackendThatNeverCloses(t *testing.T) {
 
 func TestTCPProbeIsAPassThoughTheDeadlineCutsItsGoodbye(t *testing.T) {
 	release := make(chan struct{})
-	_, endpoint := serveTCP(t, func(c net.Conn) error {
+	_, endpoint := serveUnix(t, func(c net.Conn) error {
 		<-release
 		return nil
 	})

@@ -37,6 +37,10 @@ const (
 	queued = 4096
 )
 
+// Process is the service and the backend of entries that tell of this process: that it
+// started, or stopped. Between a stop and the next start nothing was watched.
+const Process = "*"
+
 // Config is how much is kept, and where. The zero value keeps 64 entries of each backend
 // in memory.
 type Config struct {
@@ -50,6 +54,9 @@ type Config struct {
 type History struct {
 	cfg   Config
 	store *store // nil: nothing is kept on disk
+
+	// last is of the newest entry that was there at the start; zero = there was none.
+	last time.Time
 
 	mu    sync.Mutex
 	rings map[key]*ring
@@ -87,7 +94,12 @@ func (h *History) open() {
 		return
 	}
 	for _, name := range []string{olderFile, newerFile} {
-		seen, err := readFile(h.cfg.Dir, name, 2*h.cfg.MaxBytes, h.keep)
+		seen, err := readFile(h.cfg.Dir, name, 2*h.cfg.MaxBytes, func(e Entry) {
+			h.keep(e)
+			if e.Time.After(h.last) {
+				h.last = e.Time
+			}
+		})
 		if err != nil {
 			h.cfg.Log.Warn("history cannot be read", "file", name, "error", err.Error())
 		}
@@ -152,17 +164,40 @@ func (h *History) Of(service, backend string) []Entry {
 	return nil
 }
 
-// At returns the entry that was in force at a time, the newest not after it; false if
-// nothing so old is kept.
-func (h *History) At(service, backend string, at time.Time) (Entry, bool) {
-	all := h.Of(service, backend)
-	for _, e := range slices.Backward(all) {
-		if !e.Time.After(at) {
-			return e, true
+// Around returns what is kept of a backend around a time, the oldest first: what Of
+// returns, and if that does not reach so far back, what the files hold too: up to n
+// entries until then, and as many after it. It reads files of some megabytes for that. An
+// error is theirs, and comes with what Of returns.
+func (h *History) Around(service, backend string, at time.Time, n int) ([]Entry, error) {
+	kept := h.Of(service, backend)
+	if h.store == nil || len(kept) < h.cfg.PerBackend || !at.Before(kept[0].Time) {
+		return kept, nil // with less than a ring holds there are no others
+	}
+	var found []Entry
+	for _, name := range []string{olderFile, newerFile} {
+		_, err := readFile(h.cfg.Dir, name, 2*h.cfg.MaxBytes, func(e Entry) {
+			if e.Service == service && e.Backend == backend && e.Time.Before(kept[0].Time) {
+				found = window(append(found, e), at, n)
+			}
+		})
+		if err != nil {
+			return kept, err
 		}
 	}
-	return Entry{}, false
+	return window(append(found, kept...), at, n), nil
 }
+
+// window keeps the n newest entries until at, and the n oldest after it.
+func window(all []Entry, at time.Time, n int) []Entry {
+	after := slices.IndexFunc(all, func(e Entry) bool { return e.Time.After(at) })
+	if after < 0 {
+		after = len(all)
+	}
+	return all[max(after-n, 0):min(after+n, len(all))]
+}
+
+// Last is when the newest entry was made that was found at the start; zero if none was.
+func (h *History) Last() time.Time { return h.last }
 
 // Close writes what is queued, and waits for it. No Add may follow.
 func (h *History) Close() {

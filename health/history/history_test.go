@@ -66,13 +66,58 @@ func TestTheNewestEntriesOfEachBackendAreKept(t *testing.T) {
 	if h.Of("svc", "none") != nil {
 		t.Error("entries of a backend that is none")
 	}
-	for at, want := range map[float64]string{1.9: "", 2: "2", 3.5: "3", 100: "4"} {
-		e, ok := h.At("svc", "b1", began.Add(time.Duration(at*float64(time.Second))))
-		if got := strings.TrimPrefix(e.Reason, "reason "); got != want || ok != (want != "") {
-			t.Errorf("at %v: %q, %v", at, got, ok)
+	h.Close()
+}
+
+func TestWhatIsOlderThanMemoryIsFoundInTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	h := New(Config{Dir: dir, PerBackend: 4})
+	for i := range 40 {
+		h.Add(entry("b1", i))
+		h.Add(entry("b2", i))
+	}
+	h.Close() // all of it is on disk
+	h = New(Config{Dir: dir, PerBackend: 4})
+	defer h.Close()
+	if got := h.Last(); !got.Equal(entry("b1", 39).Time) {
+		t.Errorf("the last was of %v", got)
+	}
+	at := func(i int) time.Time { return entry("b1", i).Time.Add(time.Millisecond) }
+	for _, tt := range []struct {
+		name string
+		at   time.Time
+		want string
+	}{
+		{"in memory", at(37), "36 37 38 39"},
+		{"the oldest in memory", entry("b1", 36).Time, "36 37 38 39"},
+		{"just before", at(35), "33 34 35 36 37 38"},
+		{"long before", at(10), "8 9 10 11 12 13"},
+		{"the first", at(0), "0 1 2 3"},
+		{"before everything", began.Add(-time.Hour), "0 1 2"},
+	} {
+		all, err := h.Around("svc", "b1", tt.at, 3)
+		if got := reasons(all); got != tt.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", tt.name, got, err, tt.want)
 		}
 	}
-	h.Close()
+	if all, err := h.Around("svc", "none", at(1), 3); len(all) > 0 || err != nil {
+		t.Errorf("of a backend that is none: %v, %v", all, err)
+	}
+}
+
+func TestAFileThatCannotBeReadLaterCostsWhatItHeldAlone(t *testing.T) {
+	dir := t.TempDir()
+	h := New(Config{Dir: dir, PerBackend: 2})
+	defer h.Close()
+	for i := range 5 {
+		h.Add(entry("b1", i))
+	}
+	if err := os.Mkdir(filepath.Join(dir, olderFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := h.Around("svc", "b1", began, 3); reasons(all) != "3 4" || err == nil {
+		t.Errorf("%q, %v", reasons(all), err)
+	}
 }
 
 func TestEntriesOutliveTheProcess(t *testing.T) {

@@ -56,8 +56,8 @@ func TestThousandsOfBackendsAreProbedAndShownCheaply(t *testing.T) {
 	used, probes := parts.CPU(t, s.Pid())-cpu, b.Accepted.Load()-accepted
 	t.Logf("probes: %d in %v, with %v of CPU time: %.1f %% of a core, %v a probe", probes, measured, used, 100*used.Seconds()/measured.Seconds(),
 		used/time.Duration(max(probes, 1)))
-	if used > 6*measured/10 { // twice what is usual; 35 µs of a probe are the system's, for the socket alone
-		t.Errorf("probes took %v of CPU time in %v, want less than six tenths", used, measured)
+	if used > measured/5 { // twice what is usual; 30 µs of a probe are the system's, for the socket alone
+		t.Errorf("probes took %v of CPU time in %v, want less than a fifth", used, measured)
 	}
 	if least := int64(manyBackends * 3); probes < least {
 		t.Errorf("%d probes in %v, want at least %d", probes, measured, least)
