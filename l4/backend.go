@@ -95,10 +95,19 @@ func (b *Backend) why() note {
 	if b.admin != Ready || b.removed {
 		return b.ordered
 	}
-	if b.health != Down && (b.ejected || b.dialled.since.After(b.probed.since)) {
+	if b.health == Down {
+		return b.probed
+	}
+	if b.ejected {
 		return b.dialled
 	}
-	return b.probed
+	newest := b.probed
+	for _, n := range []note{b.dialled, b.ordered} {
+		if n.since.After(newest.since) {
+			newest = n
+		}
+	}
+	return newest
 }
 
 // Name returns the backend's name, unique in its pool.

@@ -125,6 +125,7 @@ func (a *App) Start(ctx context.Context) error {
 			return err
 		}
 	}
+	a.cameUp()
 	for _, s := range a.services {
 		a.begin(s)
 	}
@@ -136,6 +137,7 @@ func (a *App) Start(ctx context.Context) error {
 // begin has a service probe and serve.
 func (a *App) begin(s *service) {
 	a.warn(s.name, Warnings(s.cfg))
+	a.noteBack(s.name, "in the file again", s.members...)
 	s.watch()
 	for _, l := range s.listening {
 		a.serve(s, l)

@@ -144,6 +144,7 @@ func (r *reload) commit() {
 		r.leaving = slices.Concat(r.leaving, r.gone)
 	})
 	for _, s := range r.gone {
+		r.noteGone(s, cause(r.mark, "its service was removed"))
 		r.part(s)
 	}
 	r.setProcess()

@@ -45,6 +45,7 @@ func (a *App) Drain(ctx context.Context, progress func(sessions int64)) (forced 
 	a.end()
 	a.report(&services, progress)
 	a.serving.Wait()
+	a.lived(stopped, "it was told to, and ended in order")
 	a.giveUp()
 	return forced + int(a.cut.Load())
 }

@@ -89,6 +89,7 @@ func (r *reload) editMembers(e *edit) (removed []*member) {
 		}
 		s.members, s.cfg = change.next, e.cfg
 	})
+	r.noteBack(s.name, "in the file again", fresh...)
 	if e.monitor == nil {
 		for _, m := range fresh {
 			s.watchOne(m, health.Unknown)

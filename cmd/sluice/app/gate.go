@@ -73,6 +73,41 @@ func (a *App) remember(t l4.Transition) {
 	})
 }
 
+// noteGone keeps that a service's backends went with it: its pool tells nothing of that.
+func (a *App) noteGone(s *service, c l4.Cause) {
+	for _, b := range s.l4.Backends() {
+		if b.Leaving {
+			continue // that was told when it was removed
+		}
+		a.history.Add(history.Entry{
+			Time: time.Now(), Service: s.name, Backend: b.Name, Address: b.Address, Source: c.Source, From: b.State, To: removed,
+			Reason: c.Reason, Who: c.Who, Sessions: int64(b.Sessions),
+		})
+	}
+}
+
+// noteBack keeps that backends are there again of which the last that is known is that they
+// were removed; a pool tells of verdicts only, which may never come.
+func (a *App) noteBack(service, reason string, all ...*member) {
+	for _, m := range all {
+		own := a.history.Of(service, m.cfg.Name)
+		if len(own) == 0 || own[len(own)-1].To != removed {
+			continue
+		}
+		usable, total := 0, 0
+		if s, err := a.service(service); err == nil {
+			total, usable = s.l4.Pool().Count()
+		}
+		a.history.Add(history.Entry{
+			Time: time.Now(), Service: service, Backend: m.cfg.Name, Address: m.cfg.Address, Source: "admin", From: removed, To: l4.Unknown.String(),
+			Reason: reason, Usable: usable, Total: total,
+		})
+	}
+}
+
+// removed is the state of a backend that is not in its pool any more.
+const removed = "removed"
+
 // outage keeps the begin or the end of one as an event.
 func (a *App) outage(o l4.Outage) {
 	text := "no usable backend: " + o.Reason

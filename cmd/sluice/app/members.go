@@ -66,6 +66,7 @@ func (a *App) addMember(m api.Mark, s *service, c config.Backend) (*member, erro
 		s.noteBackends(a)
 		a.reserve()
 	})
+	a.noteBack(s.name, "added by "+m.Who, b)
 	s.watchOne(b, health.Unknown)
 	return b, nil
 }

@@ -84,7 +84,7 @@ func writeExplanation(p *printer, x api.Explanation) {
 	state := painted{"", x.State}
 	switch x.State {
 	case "":
-		state.text = "not known: nothing is kept from so far back"
+		state.text = "not known"
 	case "up":
 	default:
 		state.code = red
@@ -107,6 +107,10 @@ func writeExplanation(p *printer, x api.Explanation) {
 
 // writeTransition prints a change of state, and below it what was seen.
 func writeTransition(p *printer, t api.Transition) {
+	if t.Source == "sluice" { // it started or stopped itself
+		p.line("%s  sluice %s: %s", t.Time, t.To, t.Reason)
+		return
+	}
 	by := t.Source
 	if t.Who != "" {
 		by += " (" + t.Who + ")"
