@@ -28,6 +28,7 @@ type acceptor struct {
 	ln   net.Listener
 	held atomic.Bool  // the spare descriptor is
 	wait atomic.Int64 // the last pause
+	dead chan error   // gets the error after which this listener accepts nobody any more
 
 	mu     sync.Mutex // guards the rest
 	spare  *os.File   // a descriptor given up to accept, and close, a client that there is none for
@@ -35,13 +36,13 @@ type acceptor struct {
 }
 
 func newAcceptor(s *Service, ln net.Listener) *acceptor {
-	a := &acceptor{s: s, ln: ln}
+	a := &acceptor{s: s, ln: ln, dead: make(chan error, 1)}
 	a.holdSpare()
 	return a
 }
 
-// run accepts until the service is closing, or the listener is closed by somebody
-// else: then it returns the error. The engine does it if it can.
+// run accepts until the service is closing, or the listener is closed by somebody else, or
+// is no listener any more: then it returns the error. The engine does it if it can.
 func (a *acceptor) run() error {
 	defer a.close()
 	err := a.front()
@@ -65,6 +66,11 @@ func (a *acceptor) loop() error {
 			select {
 			case <-time.After(a.AcceptFailed(err, queue{a.ln})):
 			case <-a.s.stopping:
+			}
+			select {
+			case err := <-a.dead:
+				return err
+			default:
 			}
 		}
 	}
@@ -110,6 +116,13 @@ func (a *acceptor) welcome(c relay.Arrival, conn relay.Conn) *Session {
 func (a *acceptor) AcceptFailed(err error, q relay.Queue) (pause time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if forGood(err) {
+		select {
+		case a.dead <- err:
+		default: // it is known
+		}
+		return lastAcceptPause
+	}
 	say := func(n int64) {
 		a.s.log.Warn("accept failed", "service", a.s.name, "listen", a.ln.Addr().String(),
 			"error", innermost(err).Error(), "times", n)
@@ -163,6 +176,17 @@ func (a *acceptor) takeSpare() bool {
 	a.spare, err = os.Open(os.DevNull)
 	a.held.Store(err == nil)
 	return !outOfDescriptors(err)
+}
+
+// forGood tells whether an accept failed because the socket listens no more: somebody has
+// ended it from outside (shutdown(2), ss -K), or closed it.
+func forGood(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.EINVAL, syscall.EBADF, syscall.ENOTSOCK, syscall.EOPNOTSUPP} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 func outOfDescriptors(err error) bool {

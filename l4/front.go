@@ -26,6 +26,8 @@ func (a *acceptor) front() error {
 	select {
 	case <-a.s.stopping:
 	case <-ln.closed:
+	case err := <-a.dead:
+		return err
 	}
 	return net.ErrClosed
 }

@@ -35,7 +35,8 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 // Service is one element of GET /services, and GET /services/S.
 type Service struct {
 	Name     string    `json:"name"`
-	Listen   []string  `json:"listen"` // actual addresses
+	Listen   []string  `json:"listen"`         // actual addresses
+	Lost     []string  `json:"lost,omitempty"` // listeners that accept nobody though they should: "ADDRESS: why"
 	Balance  string    `json:"balance"`
 	Sessions int64     `json:"sessions"`          // now, those that wait included
 	Held     int64     `json:"held"`              // of them, those that wait for a backend

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -64,23 +65,35 @@ func TestAStoryTellsOfAFewTransitionsOnEachSide(t *testing.T) {
 	}
 }
 
-// lives is an App that is run several times with one state_dir.
-func lives(t *testing.T, dir string, yaml string) *running {
+// life is an App of which others use the state_dir before and after; it is to be ended.
+func life(t *testing.T, dir string, yaml string) *rig {
 	t.Helper()
-	return run(t, "state_dir: "+dir+"\n"+yaml)
+	r := prepare(t, "state_dir: "+dir+"\n"+yaml, Options{})
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// end ends it at once.
+func (r *rig) end() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.Drain(ctx, nil)
 }
 
 func TestExplainKnowsWhenSluiceDidNotRun(t *testing.T) {
 	a, b := talk(t, "a"), talk(t, "b")
 	dir, yaml := t.TempDir(), web(anyPort, a.yaml(), b.yaml())
-	first := lives(t, dir, yaml)
+	first := life(t, dir, yaml)
 	if _, err := first.SetAdmin(someone, "web", "a", api.Maint); err != nil {
 		t.Fatal(err)
 	}
 	maint := time.Now()
 	first.end()
 	between := time.Now()
-	second := lives(t, dir, yaml)
+	second := life(t, dir, yaml)
+	defer second.end()
 
 	e, err := second.Explain("web", "a", maint)
 	if err != nil || e.State != "maint" || len(e.Transitions) != 3 || e.Transitions[1].To != "stopped" || e.Transitions[2].To != "started" {
@@ -105,7 +118,8 @@ func TestExplainTellsAnEndWithoutAWord(t *testing.T) {
 	h.Add(history.Entry{Time: then.Add(-time.Minute), Service: history.Process, Backend: history.Process, To: started})
 	h.Add(history.Entry{Time: then, Service: "web", Backend: "a", From: "up", To: "down", Source: "probe", Reason: "connection refused"})
 	h.Close()
-	r := lives(t, dir, yaml)
+	r := life(t, dir, yaml)
+	defer r.end()
 	e, err := r.Explain("web", "a", then.Add(time.Minute))
 	if err != nil || e.State != "down" || !strings.Contains(e.Reason, "that is the last that is known before sluice started again") || !strings.Contains(e.Reason, "ended without a word, some time after "+clock(then)) {
 		t.Errorf("%+v, %v", e, err)
@@ -172,7 +186,7 @@ func TestABackendWhoseServiceWentIsExplainedAsRemoved(t *testing.T) {
 	a, b := talk(t, "a"), talk(t, "b")
 	r := run(t, web(anyPort, a.yaml(), b.yaml()))
 	r.becomes(strings.ReplaceAll(web(anyPort, a.yaml(), b.yaml()), "name: web", "name: other"))
-	await(t, func() bool { _, err := r.Service("web"); return err != nil })
+	eventually(t, "the service is gone", func() bool { _, err := r.Service("web"); return err != nil })
 	e, err := r.Explain("web", "b", time.Now())
 	if err != nil || e.State != "removed" || e.Reason != "its service was removed by test" {
 		t.Errorf("%+v, %v", e, err)

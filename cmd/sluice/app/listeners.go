@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluicelb/sluice/l4"
 )
@@ -17,8 +19,9 @@ const passedPrefix = "fd:"
 type listening struct {
 	address string // as the file has it
 	ln      net.Listener
-	closed  atomic.Bool   // by us
-	done    chan struct{} // closed when nobody serves it any more
+	closed  atomic.Bool            // by us
+	done    chan struct{}          // closed when nobody serves it any more
+	lost    atomic.Pointer[string] // why it accepts nobody, though it is wanted; nil = it does
 }
 
 func newListening(address string, ln net.Listener) *listening {
@@ -77,7 +80,7 @@ func (a *App) openPassed(name string) ([]net.Listener, error) {
 // port 0 may be there more than once, and of a passed socket there may be several.
 func (s *service) slot(address string, n int) (all []*listening) {
 	for _, l := range s.listening {
-		if l.address == address {
+		if l.address == address && l.lost.Load() == nil { // what is lost is opened again
 			all = append(all, l)
 		}
 	}
@@ -103,9 +106,75 @@ func (a *App) serve(s *service, l *listening) {
 		defer close(l.done)
 		err := s.l4.Serve(l.ln)
 		if !errors.Is(err, l4.ErrServiceClosed) && !l.closed.Load() {
-			a.log.Error("listener lost", "service", s.name, "address", listenAddress(l.ln.Addr()), "error", err)
+			a.lose(s, l, err)
 		}
 	})
+}
+
+// lose says that a listener accepts no more, frees its address, and has it opened again.
+func (a *App) lose(s *service, l *listening, err error) {
+	address, reason := listenAddress(l.ln.Addr()), plain(err)
+	a.log.Error("listener lost", "service", s.name, "address", address, "error", reason)
+	a.events.add(Event{Kind: "lifecycle", Service: s.name, Text: "listener " + address + " lost: " + reason})
+	l.lost.Store(&reason)
+	l.ln.Close()
+	a.serving.Go(func() {
+		for wait := time.Second; ; wait = min(2*wait, longestRelisten) {
+			select {
+			case <-a.stop:
+				return
+			case <-time.After(wait):
+			}
+			if a.restore(s, l) {
+				return
+			}
+		}
+	})
+}
+
+// longestRelisten bounds the time between two attempts to open a lost listener again.
+const longestRelisten = 30 * time.Second
+
+// restore opens a lost listener again, where it was. It is done if it need not be tried again.
+func (a *App) restore(s *service, l *listening) (done bool) {
+	select {
+	case a.changing <- struct{}{}:
+		defer func() { <-a.changing }()
+	case <-a.stop:
+		return true
+	}
+	i := slices.Index(s.listening, l)
+	if i < 0 {
+		return true // somebody has changed the configuration since
+	}
+	address := l.address
+	if strings.HasSuffix(address, ":0") {
+		address = listenAddress(l.ln.Addr()) // the port that clients know
+	}
+	ln, err := l4.Listen(context.Background(), address)
+	if err != nil {
+		reason := plain(err)
+		l.lost.Store(&reason)
+		return false
+	}
+	again := newListening(l.address, ln)
+	a.write(func() {
+		s.listening = slices.Clone(s.listening)
+		s.listening[i] = again
+	})
+	a.events.add(Event{Kind: "lifecycle", Service: s.name, Text: "listener " + listenAddress(ln.Addr()) + " opened again"})
+	a.serve(s, again)
+	return true
+}
+
+// lost says which of a service's listeners accept nobody, and why. With state held.
+func (s *service) lost() (all []string) {
+	for _, l := range s.listening {
+		if why := l.lost.Load(); why != nil {
+			all = append(all, listenAddress(l.ln.Addr())+": "+*why)
+		}
+	}
+	return all
 }
 
 // listenAddress is an address as the file would name it.

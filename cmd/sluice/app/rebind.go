@@ -148,7 +148,7 @@ func (r *reload) reopen() {
 			}
 			ln, err := l4.Listen(context.Background(), l.ln.Addr().String())
 			if err != nil {
-				r.log.Error("listener lost", "service", s.name, "address", listenAddress(l.ln.Addr()), "error", err)
+				r.lose(s, l, err)
 				continue
 			}
 			again := newListening(l.address, ln)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -58,8 +59,11 @@ func (a *App) view(s *service) api.Service {
 		Backends: make([]api.Backend, 0, len(s.members)), Ended: st.Ended,
 	}
 	for _, l := range s.listening {
-		v.Listen = append(v.Listen, listenAddress(l.ln.Addr()))
+		if l.lost.Load() == nil {
+			v.Listen = append(v.Listen, listenAddress(l.ln.Addr()))
+		}
 	}
+	v.Lost = s.lost()
 	if st.Paused > 0 {
 		left := api.Duration(st.Paused)
 		v.Paused = &left
@@ -123,6 +127,13 @@ func (a *App) Ready() (ok bool, why string) {
 		return false, "starting: the first round of probes has not ended"
 	case a.budget.Full():
 		return false, "no descriptor is left for one more session"
+	}
+	a.state.RLock()
+	defer a.state.RUnlock()
+	for _, s := range a.services {
+		if lost := s.lost(); len(lost) > 0 {
+			return false, fmt.Sprintf("service %s: listener lost: %s", s.name, lost[0])
+		}
 	}
 	return true, ""
 }

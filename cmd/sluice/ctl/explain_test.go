@@ -38,7 +38,7 @@ redis/b1 (10.0.0.1:6379) at 2026-03-14 03:00:00: down, since 2026-03-14 02:58:12
     1 session, 2 of 3 usable after it
 `, "")
 	f.story = api.Explanation{Service: "web", Backend: "b1", Address: "a:1", At: began}
-	d.run("explain", "web/b1").want(t, 0, "web/b1 (a:1) at 2026-03-14 02:00:00: not known: nothing is kept from so far back\n", "")
+	d.run("explain", "web/b1").want(t, 0, "web/b1 (a:1) at 2026-03-14 02:00:00: not known\n", "")
 	if r := d.run("explain", "web/b1", "--json"); r.status != 0 || !strings.Contains(r.stdout, `"backend": "b1"`) {
 		t.Errorf("status %d, %s", r.status, r.stdout)
 	}

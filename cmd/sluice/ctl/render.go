@@ -106,6 +106,9 @@ func writeService(p *printer, s api.Service) {
 	if s.Leaving {
 		p.line("  %s", painted{yellow, "leaving: removed, its sessions go on until their deadline"})
 	}
+	for _, lost := range s.Lost {
+		p.line("  %s", painted{red, "listener lost: " + clean(lost)})
+	}
 	if s.Paused != nil {
 		p.line("  %s", painted{yellow, "paused: new clients wait, for " + short(time.Duration(*s.Paused)) + " more at most"})
 	}

@@ -145,7 +145,7 @@ func out(b api.Backend) bool {
 
 // troubled tells whether a service is worth a look.
 func troubled(s api.Service) bool {
-	if s.Paused != nil || s.Leaving || s.Usable == 0 {
+	if s.Paused != nil || s.Leaving || s.Usable == 0 || len(s.Lost) > 0 {
 		return true
 	}
 	for _, b := range s.Backends {
