@@ -195,9 +195,13 @@ func (h *held) waited(from, to time.Duration) {
 	h.talk.Waits = append(h.talk.Waits, Span{from, to})
 }
 
-// end says how it ended. That the load ended, whatever was missing then, is no failure.
+// end says how it ended. That the load ended, whatever was missing then, is no failure; and
+// the time that answers were given after it does not count.
 func (h *held) end(ctx context.Context, err error) {
 	h.talk.Ended = time.Since(h.Since)
+	if load, ok := ctx.Deadline(); ok {
+		h.talk.Ended = max(h.talk.Began, min(h.talk.Ended, load.Sub(h.Since)))
+	}
 	if from := h.oldest(); from >= 0 {
 		h.waited(from, h.talk.Ended)
 	}

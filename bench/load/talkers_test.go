@@ -111,9 +111,15 @@ func TestASessionThatWaitsTellsHowLong(t *testing.T) {
 
 func TestASessionIsNotGivenUpAndWhatIsMissingAtTheEndIsNoFailure(t *testing.T) {
 	mute := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
-	talks := Talkers{Addr: serve(t, mute), Clients: 1, Stuck: 50 * time.Millisecond}.Run(within(t, 200*time.Millisecond))
+	ctx := within(t, 200*time.Millisecond)
+	since := time.Now()
+	talks := Talkers{Addr: serve(t, mute), Clients: 1, Stuck: 50 * time.Millisecond, Since: since}.Run(ctx)
 	if len(talks) != 1 || talks[0].Failure != "" || talks[0].Backend != -1 || talks[0].Answered != 0 || len(talks[0].Waits) != 1 {
-		t.Errorf("%+v", talks)
+		t.Fatalf("%+v", talks)
+	}
+	end, _ := ctx.Deadline()
+	if s := talks[0]; s.Ended != end.Sub(since) || s.Waits[0].To != s.Ended {
+		t.Errorf("%+v in a load of %v", s, end.Sub(since))
 	}
 }
 
