@@ -51,11 +51,14 @@ func newFake(t *testing.T, backends int) *fake {
 	f.pick = func(session uint64) int { return int(session) % backends }
 	f.answer = func(net.Conn, uint64, uint32, []byte) verdict { return pass }
 	f.listen()
-	t.Cleanup(func() {
-		_ = f.ln.Close()
-		f.all.Wait()
-	})
+	t.Cleanup(f.close)
 	return f
+}
+
+// close waits until every client has ended, which is theirs to do.
+func (f *fake) close() {
+	_ = f.ln.Close()
+	f.all.Wait()
 }
 
 // listen accepts clients until ln is closed.
@@ -201,6 +204,7 @@ func (f *fake) measure(l loads, meanwhile func() []Outage) measured {
 		m.saw.outages = meanwhile()
 	}
 	all.Wait()
+	f.close()
 	m.saw.fill(&m.Run)
 	f.t.Logf("noise %v, values %v", m.noise, m.Values)
 	m.about("behind_ms", 0) // it is the fake that is late, never the load
@@ -231,6 +235,10 @@ func (m measured) exactly(want map[string]float64) {
 	}
 }
 
+// quiet tells whether the machine could keep times at all. If it kept a goroutine waiting
+// for longer than what is to be told, only what does not depend on time is compared.
+func (m measured) quiet() bool { return m.noise < 100*time.Millisecond }
+
 // slack is how much later the noise can have made anything: at the fake, and at the client.
 func (m measured) slack() time.Duration { return 2*m.noise + 5*time.Millisecond }
 
@@ -238,7 +246,7 @@ func (m measured) slack() time.Duration { return 2*m.noise + 5*time.Millisecond 
 func (m measured) about(key string, want time.Duration) {
 	m.t.Helper()
 	got := time.Duration(m.Values[key] * float64(time.Millisecond))
-	if _, ok := m.Values[key]; !ok || (got-want).Abs() > 50*time.Millisecond+m.slack() {
+	if _, ok := m.Values[key]; !ok || m.quiet() && (got-want).Abs() > 50*time.Millisecond+m.slack() {
 		m.t.Errorf("%s is %v (%t), was %v; noise %v", key, got, ok, want, m.noise)
 	}
 }
@@ -258,7 +266,7 @@ func (m measured) late(name string, got float64, limit time.Duration) {
 			most++
 		}
 	}
-	if got < least || got > most {
+	if got < least || m.quiet() && got > most {
 		m.t.Errorf("%s: %v, %v to %v were; noise %v", name, got, least, most, m.noise)
 	}
 }
