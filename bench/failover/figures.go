@@ -113,7 +113,8 @@ func (o observed) gap() map[string]float64 {
 // detection is the time from when a backend was broken to the last client that suffered
 // from it: that was due while it was broken, and failed, was late, or is known to have
 // reached it. Late is more than 50 ms and more than twice the worst before the first
-// fault, so that a slow machine is not taken for it. Of several outages the longest counts.
+// fault, from when it began, so that neither a slow machine nor a load behind its schedule
+// is taken for it. Of several outages the longest counts.
 func (o observed) detection() map[string]float64 {
 	if len(o.outages) == 0 {
 		return nil
@@ -123,7 +124,7 @@ func (o observed) detection() map[string]float64 {
 	for _, out := range o.outages {
 		to := o.end(out)
 		for _, c := range o.any {
-			if c.Due < out.From || c.Due >= to || !(c.Failure != "" || c.Took > late || o.reached[c.Session]) {
+			if c.Due < out.From || c.Due >= to || !(c.Failure != "" || c.Took-c.Late > late || o.reached[c.Session]) {
 				continue
 			}
 			v["detect_ms"] = max(v["detect_ms"], millis(c.Due-out.From))
@@ -144,7 +145,7 @@ func (o observed) usual() time.Duration {
 	usual := late50
 	for _, c := range o.any {
 		if c.Due+c.Took < first && c.Failure == "" {
-			usual = max(usual, 2*c.Took)
+			usual = max(usual, 2*(c.Took-c.Late))
 		}
 	}
 	return usual

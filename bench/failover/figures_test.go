@@ -130,6 +130,8 @@ func TestDetection(t *testing.T) {
 		{"nobody noticed", one, nil, nil, 0, false},
 		{"one failed", one, on(30, failed), nil, 95, false},
 		{"one was late", one, on(40, late), nil, 195, false},
+		{"one was late, as the load was", one, on(40, func(v *load.Visit) { v.Late, v.Took = 55*ms, 100*ms }), nil, 0, false},
+		{"one was late, more than the load", one, on(40, func(v *load.Visit) { v.Late, v.Took = 55*ms, 106*ms }), nil, 195, false},
 		{"one reached it", one, nil, map[uint64]bool{33: true}, 125, false},
 		{"due just before", one, on(20, failed), nil, 0, false},
 		{"due after its end", one, on(81, failed), nil, 0, false},
