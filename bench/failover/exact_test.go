@@ -113,6 +113,7 @@ func TestAStallOfTwoSecondsDelaysExactlyThoseWhoWereDueInIt(t *testing.T) {
 	m.about("gap_ms", 2025*time.Millisecond+every)
 }
 
+// C93: what came in the freeze is counted from when it was due, not from when it could be sent.
 func TestAFreezeOfTwoSecondsAtTwoHundredClientsASecondIsNotHidden(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
