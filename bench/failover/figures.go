@@ -23,8 +23,8 @@ type observed struct {
 const (
 	late50, late250, late1000 = 50 * time.Millisecond, 250 * time.Millisecond, time.Second
 
-	// settled is for how long after an outage clients of that backend may still be elsewhere.
-	settled = time.Second
+	// settled is the moment between a recovery and what counts as the balance after it.
+	settled = 500 * time.Millisecond
 	// neverWithin: a fault whose last victim came so shortly before its end was not detected.
 	neverWithin = 250 * time.Millisecond
 	// grace is how far the clocks of an outage and of what it caused may be apart.
@@ -49,7 +49,10 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 
 // clients counts what became of them, and how late the served were.
 func (o observed) clients() map[string]float64 {
-	v := map[string]float64{"attempts": float64(len(o.any)), "failed": 0, "late_50": 0, "late_250": 0, "late_1000": 0, "worst_ms": 0}
+	v := map[string]float64{"attempts": float64(len(o.any)), "failed": 0, "late_50": 0, "late_250": 0, "late_1000": 0}
+	for _, kind := range []load.Failure{load.Refused, load.Reset, load.Closed, load.Timeout, load.Wrong, load.Other} {
+		v[failureKey(kind)] = 0
+	}
 	var worst, behind time.Duration
 	for _, c := range o.any {
 		behind = max(behind, c.Late)
@@ -110,7 +113,8 @@ func (o observed) gap() map[string]float64 {
 // detection is the time from when a backend was broken to the last client that suffered
 // from it: that was due while it was broken, and failed, was late, or is known to have
 // reached it. Late is more than 50 ms and more than twice the worst before the first
-// fault, so that a slow machine is not taken for it. Of several outages the longest counts.
+// fault, from when it began, so that neither a slow machine nor a load behind its schedule
+// is taken for it. Of several outages the longest counts.
 func (o observed) detection() map[string]float64 {
 	if len(o.outages) == 0 {
 		return nil
@@ -120,7 +124,7 @@ func (o observed) detection() map[string]float64 {
 	for _, out := range o.outages {
 		to := o.end(out)
 		for _, c := range o.any {
-			if c.Due < out.From || c.Due >= to || !(c.Failure != "" || c.Took > late || o.reached[c.Session]) {
+			if c.Due < out.From || c.Due >= to || !(c.Failure != "" || c.Took-c.Late > late || o.reached[c.Session]) {
 				continue
 			}
 			v["detect_ms"] = max(v["detect_ms"], millis(c.Due-out.From))
@@ -141,7 +145,7 @@ func (o observed) usual() time.Duration {
 	usual := late50
 	for _, c := range o.any {
 		if c.Due+c.Took < first && c.Failure == "" {
-			usual = max(usual, 2*c.Took)
+			usual = max(usual, 2*(c.Took-c.Late))
 		}
 	}
 	return usual
@@ -164,16 +168,26 @@ func (o observed) recovery() map[string]float64 {
 		if out.To == 0 {
 			continue
 		}
-		until := o.brokenAgain(out)
-		first := slices.IndexFunc(o.any, func(c load.Visit) bool { return c.Backend == out.Backend && c.Due >= out.To && c.Due < until })
+		first, ok := o.returned(out)
 		switch {
-		case first >= 0:
-			v["recover_ms"] = max(v["recover_ms"], millis(o.any[first].Due-out.To))
-		case until >= o.length:
+		case ok:
+			v["recover_ms"] = max(v["recover_ms"], millis(first-out.To))
+		case o.brokenAgain(out) >= o.length:
 			v["recover_never"] = 1
 		}
 	}
 	return v
+}
+
+// returned is when the first client was due that the backend of an outage served after
+// it; false = none was before it was broken again.
+func (o observed) returned(out Outage) (time.Duration, bool) {
+	until := o.brokenAgain(out)
+	first := slices.IndexFunc(o.any, func(c load.Visit) bool { return c.Backend == out.Backend && c.Due >= out.To && c.Due < until })
+	if first < 0 {
+		return 0, false
+	}
+	return o.any[first].Due, true
 }
 
 // brokenAgain is when the backend of an outage is broken next, or the end of the load.
@@ -266,15 +280,12 @@ func (o observed) excused(t load.Talk) bool {
 	})
 }
 
-// imbalance is, after the last recovery, the distance between the shares of the busiest
-// and the idlest backend, divided by the mean.
+// imbalance is, when all backends serve again and a moment has passed, the distance between
+// the shares of the busiest and the idlest backend, divided by the mean.
 func (o observed) imbalance() map[string]float64 {
-	if o.backends == 0 {
+	from, ok := o.recovered()
+	if o.backends == 0 || !ok {
 		return nil
-	}
-	var from time.Duration
-	for _, out := range o.outages {
-		from = max(from, o.end(out)+settled)
 	}
 	served := make([]int, o.backends)
 	total := 0
@@ -291,9 +302,24 @@ func (o observed) imbalance() map[string]float64 {
 	return map[string]float64{"imbalance": float64(slices.Max(served)-slices.Min(served)) / mean}
 }
 
+// recovered is when all backends serve again and a moment has passed; false = one does not.
+func (o observed) recovered() (time.Duration, bool) {
+	var from time.Duration
+	for _, out := range o.outages {
+		first, ok := o.returned(out)
+		switch {
+		case out.To > 0 && ok:
+			from = max(from, first+settled)
+		case out.To == 0 || o.brokenAgain(out) >= o.length:
+			return 0, false
+		}
+	}
+	return from, true
+}
+
 // buckets are the clients by the time at which they were due.
 func (o observed) buckets() []Bucket {
-	all := make([]Bucket, (o.length+BucketLength-1)/BucketLength)
+	all := make([]Bucket, max(1, (o.length+BucketLength-1)/BucketLength))
 	for i := range all {
 		all[i].Backends = make([]int, o.backends)
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -33,32 +34,54 @@ type Arrivals struct {
 	Each func(Visit)
 }
 
-// Run offers the load until ctx ends and every client that was due by then has ended, and
-// returns them in the order in which they were due.
+// Run offers the load until ctx ends and every client that was due before then has ended,
+// and returns them in the order in which they were due. One that could not be started in
+// time is started late. Not more than Rate × Patience are held at once.
 func (a Arrivals) Run(ctx context.Context) []Visit {
 	if a.Since.IsZero() {
 		a.Since = time.Now()
 	}
 	var visits visits
 	var running sync.WaitGroup
+	end := endOf(ctx)
 	for i := 0; ; i++ {
 		due := time.Duration(float64(i) / a.Rate * float64(time.Second))
-		if !pauseUntil(ctx, a.Since.Add(due)) {
+		if pauseUntil(ctx, a.Since.Add(due)); !a.Since.Add(due).Before(end()) {
 			break
 		}
 		running.Go(func() { visits.add(a.visit(i, due), a.Each) })
 	}
 	running.Wait()
-	slices.SortFunc(visits.all, func(a, b Visit) int { return int(a.Session - b.Session) })
+	slices.SortFunc(visits.all, func(a, b Visit) int { return cmp.Compare(a.Due, b.Due) })
 	return visits.all
 }
 
-// pauseUntil waits finely; false = ctx has ended first.
-func pauseUntil(ctx context.Context, t time.Time) bool {
+// endOf tells when ctx ends or has ended, as far as is known; a deadline is known before, so
+// that how many are due by then does not depend on who is woken first.
+func endOf(ctx context.Context) func() time.Time {
+	end, known := ctx.Deadline()
+	if !known {
+		end = time.Now().Add(forever)
+	}
+	cut := false
+	return func() time.Time {
+		if ctx.Err() != nil && !cut {
+			cut = true
+			if now := time.Now(); now.Before(end) {
+				end = now
+			}
+		}
+		return end
+	}
+}
+
+const forever = 100 * 365 * 24 * time.Hour
+
+// pauseUntil waits finely until t, or ctx ends.
+func pauseUntil(ctx context.Context, t time.Time) {
 	for wait := time.Until(t); wait > 0 && ctx.Err() == nil; wait = time.Until(t) {
 		Sleep(min(wait, maxPause))
 	}
-	return ctx.Err() == nil
 }
 
 // visits gathers those that have ended.

@@ -1,5 +1,6 @@
 // Package load offers load over TCP and counts what came of it: clients in a closed
-// loop, at a fixed rate, with bulk data, or idle.
+// loop, at a fixed rate, with bulk data, or idle; new clients at a fixed rate, and long
+// sessions, of which each is told by itself.
 //
 // It does not know what it loads, a balancer or a backend, and starts nothing.
 //
@@ -18,6 +19,10 @@
 // it was sent: requests that a stall holds up are late by what they waited (no
 // coordinated omission). Its requests are sent by one goroutine, whether or not the
 // earlier ones were answered; answers are read by one a connection.
+//
+// So do Arrivals and Talkers, whose clients come when they are due, and speak when they
+// are due: how late the load itself was with one is told beside it, and nobody is left out.
+// Arrivals is for clients of any protocol; Talkers speaks that of package talk.
 //
 // Clients that connect for each exchange close first and therefore hold a port in
 // TIME_WAIT for a minute. Each has an address of its own in 127.0.0.0/8, so that ports

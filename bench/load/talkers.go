@@ -97,7 +97,11 @@ func (h *held) speak(ctx context.Context) error {
 	go func() {
 		defer close(ended)
 		h.send(ctx)
-		_ = h.c.SetReadDeadline(time.Now().Add(talkEnd))
+		var wait time.Duration
+		if h.oldest() >= 0 {
+			wait = talkEnd
+		}
+		_ = h.c.SetReadDeadline(time.Now().Add(wait))
 	}()
 	err := h.read(ctx)
 	cancel()
@@ -105,23 +109,29 @@ func (h *held) speak(ctx context.Context) error {
 	return err
 }
 
-// send sends each message when it is due. A write that fails is the reader's to notice.
+// send sends each message when it is due, and late if it could not be sooner. What does
+// not fit the buffers waits for the next one's instant. A write that fails is the reader's
+// to notice.
 func (h *held) send(ctx context.Context) {
-	tick := time.NewTicker(TalkEvery)
-	defer tick.Stop()
-	var b []byte
+	began := time.Since(h.Since)
+	var unsent []byte
 	for ctx.Err() == nil {
-		b = talk.Request(b[:0], h.talk.Session, uint32(h.talk.Sent))
+		due := began + time.Duration(h.talk.Sent)*TalkEvery
+		if wait := due - time.Since(h.Since); wait > 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+		}
+		unsent = talk.Request(unsent, h.talk.Session, uint32(h.talk.Sent))
 		h.mu.Lock()
-		h.sent = append(h.sent, time.Since(h.Since))
+		h.sent = append(h.sent, due)
 		h.mu.Unlock()
 		h.talk.Sent++
-		_ = h.c.SetWriteDeadline(time.Now().Add(TalkEvery)) // a few hundred bytes fit any buffer
-		_, _ = h.c.Write(b)
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
+		_ = h.c.SetWriteDeadline(h.Since.Add(due + TalkEvery))
+		n, _ := h.c.Write(unsent)
+		unsent = append(unsent[:0], unsent[n:]...)
 	}
 }
 
@@ -185,9 +195,13 @@ func (h *held) waited(from, to time.Duration) {
 	h.talk.Waits = append(h.talk.Waits, Span{from, to})
 }
 
-// end says how it ended. That the load ended, whatever was missing then, is no failure.
+// end says how it ended. That the load ended, whatever was missing then, is no failure; and
+// the time that answers were given after it does not count.
 func (h *held) end(ctx context.Context, err error) {
 	h.talk.Ended = time.Since(h.Since)
+	if load, ok := ctx.Deadline(); ok {
+		h.talk.Ended = max(h.talk.Began, min(h.talk.Ended, load.Sub(h.Since)))
+	}
 	if from := h.oldest(); from >= 0 {
 		h.waited(from, h.talk.Ended)
 	}

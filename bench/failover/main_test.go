@@ -1,0 +1,9 @@
+package failover
+
+import (
+	"testing"
+
+	"github.com/sluicelb/sluice/l4/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
