@@ -97,8 +97,11 @@ func TestAComparisonSaysFirstWhatWasNotEqual(t *testing.T) {
 func TestRunsThatFailedAreMissing(t *testing.T) {
 	old, now := sample(1, fault.Kill), sample(1, fault.Kill)
 	now.Runs[1].Error = "it ended"
-	got := strings.Join(Compare(old, now).Missing, "\n")
-	if got != "Only the earlier result has runs of haproxy in kill." {
+	c := Compare(old, now)
+	if len(c.Changes) > 0 {
+		t.Errorf("what is missing has changed: %v", c.Changes)
+	}
+	if got := strings.Join(c.Missing, "\n"); got != "Only the earlier result has runs of haproxy in kill." {
 		t.Errorf("%q", got)
 	}
 }

@@ -154,22 +154,26 @@ func middle(runs []Run) int {
 	return (measured - 1) / 2
 }
 
-// timelines are the charts of a fault: of each balancer the median run, and then the rest.
+// timelines are the charts of a fault: of each balancer the median run, and then the
+// others, in rows of one of each from good to bad.
 func (r *Result) timelines(fault string) (median, rest []report.Timeline) {
 	most := r.most(fault)
+	var rows [mostRounds][]report.Timeline
 	for _, name := range r.names() {
 		runs := r.runs(name, fault)
+		mid, row := middle(runs), 0
 		for i, run := range runs {
 			t := run.timeline(r.Backends, most*run.join())
-			if i == middle(runs) {
+			if i == mid {
 				median = append(median, t)
 				continue
 			}
 			t.Title = fmt.Sprintf("%s, round %d", name, run.Round)
-			rest = append(rest, t)
+			rows[row%len(rows)] = append(rows[row%len(rows)], t)
+			row++
 		}
 	}
-	return median, rest
+	return median, slices.Concat(rows[:]...)
 }
 
 // most is what fills the height of the charts of a fault: the greatest count, but not

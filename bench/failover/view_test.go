@@ -210,6 +210,33 @@ func TestALongRunIsShownInLongerPieces(t *testing.T) {
 	if len(c.Counts) != mostColumns || c.Bucket != 2.5 || c.Counts[7] != (report.Count{Served: 100, Late: 50, Failed: 50}) || c.Bands[0].Served[239] != 100 {
 		t.Errorf("%d pieces of %g s, the seventh %v", len(c.Counts), c.Bucket, c.Counts[7])
 	}
+	run.Fault = "kill"
+	r := Result{Balancers: []Balancer{{Name: "a"}}, Runs: []Run{run}}
+	if median, _ := r.timelines("kill"); median[0].Most != 3*50 {
+		t.Errorf("%d fill the height of 50 buckets of 3", median[0].Most)
+	}
+}
+
+func TestTheOtherRoundsStandInColumnsOfBalancers(t *testing.T) {
+	r := sample(3, fault.Kill)
+	median, rest := r.timelines("kill")
+	if len(median) != 3 || len(rest) != 6 {
+		t.Fatalf("%d and %d charts", len(median), len(rest))
+	}
+	for i, c := range rest {
+		if name := r.names()[i%3]; median[i%3].Title != name || !strings.HasPrefix(c.Title, name+", round ") {
+			t.Errorf("chart %d is %q, below %q", i, c.Title, median[i%3].Title)
+		}
+	}
+}
+
+func TestAnOutageWithoutAnEndLastsUntilTheRunEnds(t *testing.T) {
+	run := Run{Length: 10e9, Outages: []Outage{{Backend: 0, From: 2e9, To: 3e9}, {Backend: 1, From: 4e9}}}
+	for i, want := range []report.Period{{From: 2, To: 3}, {From: 4, To: 10}} {
+		if got := run.band(i, nil).Broken; !slices.Equal(got, []report.Period{want}) {
+			t.Errorf("backend %d: %v, want %v", i, got, want)
+		}
+	}
 }
 
 func TestTheMedianRunIsShown(t *testing.T) {
@@ -226,6 +253,9 @@ func TestTheMedianRunIsShown(t *testing.T) {
 	}
 	if got := runs[3].Round; got != 4 {
 		t.Errorf("round %d is last, though another was not measured", got)
+	}
+	if got := middle(append(runs[2:], runs[3], runs[3])); got != 0 {
+		t.Errorf("of one that was measured and three that were not: %d", got)
 	}
 	if got := middle(runs[3:]); got != 0 {
 		t.Errorf("of one that was not measured: %d", got)

@@ -85,7 +85,7 @@ const timelineText = `{{define "timeline"}}
 {{- range .Broken}}<rect class="broken" x="{{n .X}}" y="{{n .Y}}" width="{{n .W}}" height="{{n .H}}"/>{{end}}
 {{- range .Names}}<text class="tick" x="0" y="{{n .At}}">{{.Text}}</text>{{end}}
 {{- range .Events}}<line class="event" x1="{{n .At}}" x2="{{n .At}}" y1="14" y2="{{n $c.Bottom}}"/><text class="mark" x="{{n .At}}" y="11" text-anchor="{{.Anchor}}">{{.Text}}</text>{{end}}
-{{- if .Held}}<text class="tick" x="{{n .Left}}" y="{{n .HeldTextY}}">{{.HeldText}}</text><line class="grid" x1="{{n .Left}}" x2="{{n .Right}}" y1="{{n .HeldBase}}" y2="{{n .HeldBase}}"/>{{end}}
+{{- if .Held}}<text class="tick halo" x="{{n .Left}}" y="{{n .HeldTextY}}">{{.HeldText}}</text><line class="grid" x1="{{n .Left}}" x2="{{n .Right}}" y1="{{n .HeldBase}}" y2="{{n .HeldBase}}"/>{{end}}
 <line class="grid" x1="{{n .Left}}" x2="{{n .Right}}" y1="{{n .Base}}" y2="{{n .Base}}"/>
 {{- range .Ticks}}<text class="tick" x="{{n .At}}" y="{{n $c.AxisY}}" text-anchor="middle">{{.Text}}</text>{{end}}
 </svg></figure>
@@ -98,7 +98,7 @@ const sectionStyle = `
 .t-ok { fill: var(--ok); } .t-late { fill: var(--late); } .t-fail { fill: var(--fail); }
 .t-s1, .t-s2, .t-s3, .t-s4 { fill: var(--who); } .t-s1 { opacity: .2; } .t-s2 { opacity: .45; } .t-s3 { opacity: .7; }
 .shade { fill: var(--fail); opacity: .07; } .broken { fill: var(--fail); fill-opacity: .18; stroke: var(--fail); }
-.event { stroke: var(--ink); stroke-dasharray: 3 2; opacity: .7; } svg .mark { font-size: 11px; font-weight: 600; }
+.event { stroke: var(--ink); stroke-dasharray: 3 2; opacity: .7; } svg .halo { paint-order: stroke; stroke: var(--card); stroke-width: 3px; } details .charts { margin-top: 8px; } svg .mark { font-size: 11px; font-weight: 600; }
 .matrix td { text-align: center; border: 2px solid var(--ground); border-radius: 6px; font-weight: 600; white-space: nowrap; } .matrix td small { font-weight: 400; color: var(--ink); }
 .matrix thead th { text-align: center; white-space: normal; overflow-wrap: anywhere; } .matrix a { color: inherit; }
 .l0 { background: var(--l0); } .l1 { background: var(--l1); } .l2 { background: var(--l2); } .l3 { background: var(--l3); } .l4 { background: var(--l4); }
