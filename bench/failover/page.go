@@ -25,7 +25,7 @@ func (r *Result) Page(since *Comparison) report.Page {
 	}
 	p.Sections = append(p.Sections, report.Section{Title: "What the charts show", Text: fmt.Sprintf(
 		"Each chart is the median of the rounds of one balancer (by failed, then worst delay). From the top: new clients by when they were due, in steps of %v: "+
-			"served, late (more than 50 ms), failed; the strip below repeats late and failed, however few; then a band for each backend, the darker the more clients it served, "+
+			"served, late (more than 50 ms), failed; the strip below repeats late and failed, however few; then a band for each backend, in stronger color the more clients it served, "+
 			"with a red frame while it was broken; then the long sessions that ended (red) or were stuck (amber). Charts of one fault have one scale.", BucketLength)})
 	p.Texts = append(p.Texts, report.Fact{Name: "What each figure means", Value: meanings()})
 	for _, b := range r.Balancers {
