@@ -24,6 +24,11 @@
 // that is known; every figure is computed from that by pure functions (figures.go),
 // which know no balancer. So the same functions measure a fake balancer with known faults.
 //
+// A result is shown as tables and as a page (view.go, page.go, timeline.go), and compared
+// with an earlier one (change.go), which is read from its JSON report (read.go). What is
+// timed and did not happen is infinite in a Summary, so that never is later than anything
+// that came.
+//
 // Configurations are as equal as the programs allow (package balancer); what one cannot
 // express is said beside its name.
 package failover

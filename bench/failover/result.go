@@ -68,6 +68,8 @@ type Run struct {
 
 // Result is what all runs found. Its tags are the JSON report's format.
 type Result struct {
+	// Format is Format when it was written.
+	Format  string    `json:"format"`
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
 	// Command is the command line; whoever ran it fills it in.

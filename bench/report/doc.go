@@ -11,4 +11,9 @@
 //
 // A bar shows a median, and a line over it the least and the greatest. A line chart has
 // a logarithmic scale, because percentiles of latency have no other.
+//
+// A timeline is drawn in paths, one for each color and not one for each bucket, and a
+// step only where a count changes, so that a page with a hundred of them stays small.
+// What failed is drawn at the base and again in a strip, at least as wide as the eye
+// needs: one failure among thousands must not be overlooked.
 package report

@@ -16,8 +16,11 @@ type Page struct {
 	Table    Table
 	// Legend explains the table.
 	Legend string
-	Lines  []Lines
-	Bars   []Bars
+	// Matrix is shown above the table, and Sections below the charts.
+	Matrix   Matrix
+	Sections []Section
+	Lines    []Lines
+	Bars     []Bars
 	// Notes are sentences below the charts.
 	Notes []string
 	// Texts can be unfolded.
@@ -32,7 +35,7 @@ func (p Page) Write(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"n":     func(v float64) string { return fmt.Sprintf("%.1f", v) },
 		"color": func(i int) int { return i % colors },
-	}).Parse(pageText)
+	}).Parse(pageText + matrixText + tableText + sectionText + timelineText)
 	if err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ const pageText = `<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Title}}</title>
-<style>` + pageStyle + `</style>
+<style>` + pageStyle + sectionStyle + `</style>
 </head>
 <body>
 <main>
@@ -56,18 +59,8 @@ const pageText = `<!DOCTYPE html>
 <dl>{{range .Facts}}<div><dt>{{.Name}}</dt><dd>{{.Value}}</dd></div>{{end}}</dl>
 {{range .Warnings}}<p class="warning">{{.}}</p>
 {{end}}
-{{- with .Table}}
-<div class="scroll"><table>
-<thead><tr><th></th>{{range .Head}}<th>{{.}}</th>{{end}}</tr></thead>
-<tbody>
-{{- range .Rows}}
-<tr{{if .First}} class="first"{{end}}><th>{{.Label}}{{if .Unit}} <small>{{.Unit}}</small>{{end}}</th>
-{{- range .Figures}}<td{{if .Bad}} class="bad"{{end}}>{{.Value}}{{if .Bad}}!{{end}}
-{{- if or .Spread .Ratio}}<small>{{.Spread}}{{if .Ratio}} <b>{{.Ratio}}</b>{{end}}</small>{{end}}</td>{{end}}</tr>
-{{- end}}
-</tbody>
-</table></div>
-{{- end}}
+{{- with .Matrix}}{{if .Rows}}{{template "matrix" .}}{{end}}{{end}}
+{{- if .Table.Head}}{{template "table" .Table}}{{end}}
 <p class="legend">{{.Legend}}</p>
 <div class="charts">
 {{- range .Lines}}
@@ -88,6 +81,9 @@ const pageText = `<!DOCTYPE html>
 </svg></figure>
 {{- end}}
 </div>
+{{range $i, $s := .Sections}}<section><h2 id="s{{$i}}">{{.Title}}</h2>
+{{template "section" .}}</section>
+{{end}}
 {{- if .Notes}}<h2>Notes</h2>
 <ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>{{end}}
 {{range .Texts}}<details><summary>{{.Name}}</summary><pre>{{.Value}}</pre></details>

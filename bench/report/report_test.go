@@ -202,7 +202,10 @@ func TestAPageStandsAlone(t *testing.T) {
 }
 
 func TestAPageIsWellFormed(t *testing.T) {
-	for name, p := range map[string]Page{"full": page(), "empty": {}} {
+	parts := page()
+	parts.Matrix = Matrix{Head: []string{"a"}, Rows: []MatrixRow{{Label: "f", Cells: []Cell{{Value: "1"}}}}}
+	parts.Sections = []Section{{Title: "s", Timelines: []Timeline{timeline()}, More: []Timeline{timeline()}, Table: example()}}
+	for name, p := range map[string]Page{"full": page(), "empty": {}, "sections": parts} {
 		text := strings.TrimPrefix(write(t, p), "<!DOCTYPE html>")
 		d := xml.NewDecoder(strings.NewReader(text))
 		d.Strict = false
