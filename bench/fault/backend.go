@@ -156,11 +156,15 @@ func (b *backend) report() (reply, error) {
 	return b.ask(context.Background(), reportCommand)
 }
 
-// brokenAt tells whether it was broken when a message came, or waited to be read, and since
-// when.
-func (b *backend) brokenAt(came, read time.Time) (at time.Time, ok bool) {
+// brokenAt tells whether a session reached it while it was broken, and since when. A process
+// that is stopped cannot know it is.
+func (b *backend) brokenAt(s sighting) (at time.Time, ok bool) {
+	came, read := b.clock.when(s.At), b.clock.when(s.Read)
+	if s.Broken {
+		return came, true
+	}
 	for _, p := range b.periods {
-		if at, ok := p.holds(came, read); ok {
+		if at, ok := p.holds(came, read); ok && p.Fault == Stop {
 			return at, true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -30,6 +31,33 @@ func arrived(c *net.TCPConn) time.Duration {
 		return err
 	})
 	return ago
+}
+
+// finish closes a listener and returns the connections that wait to be accepted: closing
+// alone would reset them, and who comes between two system calls is hardly ever there.
+func finish(ln *net.TCPListener) (last []*net.TCPConn, err error) {
+	defer ln.Close()
+	err = control(ln, func(fd int) error {
+		for {
+			switch c, _, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC); err {
+			case nil:
+				last = append(last, connection(c))
+			case unix.EINTR, unix.ECONNABORTED:
+			default: // none waits
+				return unix.Shutdown(fd, unix.SHUT_RD)
+			}
+		}
+	})
+	return slices.DeleteFunc(last, func(c *net.TCPConn) bool { return c == nil }), err
+}
+
+// connection makes one of a socket; nil if there is no descriptor for it.
+func connection(fd int) *net.TCPConn {
+	file := os.NewFile(uintptr(fd), "")
+	defer file.Close() // the connection has its own
+	c, _ := net.FileConn(file)
+	tcp, _ := c.(*net.TCPConn)
+	return tcp
 }
 
 // deafen makes the system drop, silently, whatever comes for a socket: of a listener that
