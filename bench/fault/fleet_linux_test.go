@@ -294,6 +294,38 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatWasNotAwaitedIsNotTakenForAnother(t *testing.T) {
+	f := running(t, 2)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	for _, fault := range []Fault{Mute, Stop} {
+		if err := f.Break(ctx, 0, fault); !errors.Is(err, why) {
+			t.Errorf("%s: %v", fault, err)
+		}
+	}
+	must(t, f.Break, 0, Mute) // nothing had been asked
+	must(t, f.Mend, 0, Mute)
+	b := f.backends[1]
+	_ = syscall.Kill(b.process.Pid(), syscall.SIGSTOP) // so that it is late
+	if err := awaitStopped(t.Context(), b.process.Pid()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.in.WriteString(reportCommand + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.reply(ctx); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	_ = syscall.Kill(b.process.Pid(), syscall.SIGCONT)
+	if err := f.Break(t.Context(), 1, Mute); !errors.Is(err, why) || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("%v", err)
+	}
+	must(t, f.Break, 1, Kill) // a new process has no such past
+	must(t, f.Mend, 1, Kill)
+	must(t, f.Break, 1, Mute)
+}
+
 func TestABackendThatDiesByItselfTellsWhy(t *testing.T) {
 	f := running(t, 2)
 	_ = syscall.Kill(f.backends[1].process.Pid(), syscall.SIGQUIT) // Go programs say where they are

@@ -136,6 +136,22 @@ func TestNothingComesFromAHalfOpenBackend(t *testing.T) {
 	}
 }
 
+func TestAHalfOpenBackendAcknowledgesNothing(t *testing.T) {
+	s := speak(t, t.Context())
+	c := open(t, s.addr, 1)
+	c.served(t, 5)
+	s.say(t, "break half-open")
+	err := control(c, func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 300) // ms
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.exchange(patience); !errors.Is(err, syscall.ETIMEDOUT) {
+		t.Errorf("%v", err)
+	}
+}
+
 // received is how many segments have come on a connection.
 func received(t *testing.T, c *net.TCPConn) (segments uint32) {
 	t.Helper()
