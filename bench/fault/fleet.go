@@ -188,7 +188,7 @@ func (f *Fleet) Periods(i int) ([]Period, error) {
 // Seen is a session whose first message reached a broken backend.
 type Seen struct {
 	Session uint64
-	// At is when the system received it for the backend, within some milliseconds; it may
+	// At is when the system received it for the backend, or some milliseconds later; it may
 	// be subtracted from this process's other times.
 	At time.Time
 }

@@ -138,12 +138,12 @@ func meetsNew(t *testing.T, addr string, number uint64, what int) *session {
 	t.Helper()
 	switch what {
 	case refused:
-		if err := dial(t.Context(), addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err := dial(t.Context(), addr, patience); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Fatalf("not refused: %v", err)
 		}
 	case nothing:
 		var timeout net.Error
-		if err := dial(t.Context(), addr); !errors.As(err, &timeout) || !timeout.Timeout() {
+		if err := dial(t.Context(), addr, silentFor); !errors.As(err, &timeout) || !timeout.Timeout() {
 			t.Fatalf("it does not hang: %v", err)
 		}
 	case isReset:
@@ -364,7 +364,7 @@ func TestAClosedFleetIsGoneWhateverWasBroken(t *testing.T) {
 	f.Close()
 	f.Close() // again
 	for i, addr := range f.Addrs() {
-		if err := dial(t.Context(), addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err := dial(t.Context(), addr, patience); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%s: %v", Faults()[i], err)
 		}
 	}
@@ -390,7 +390,7 @@ func TestBackendsDoNotOutliveTheirParent(t *testing.T) {
 	for _, addr := range strings.Fields(line) { // the second is of one that is stopped
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		for !errors.Is(dial(ctx, addr), syscall.ECONNREFUSED) {
+		for !errors.Is(dial(ctx, addr, patience), syscall.ECONNREFUSED) {
 			if ctx.Err() != nil {
 				t.Fatalf("%s is still there", addr)
 			}

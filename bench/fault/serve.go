@@ -274,11 +274,12 @@ func (s *server) leave(c *net.TCPConn) {
 	delete(s.live, c)
 }
 
-// saw keeps when a session's first message came. The system tells it in coarse ticks, so
-// what was accepted in a mode is not put before it.
+// saw keeps when a session's first message came. Where that is not known exactly it is put
+// later: one that was late would else seem to have come while it was still broken.
 func (s *server) saw(c *net.TCPConn, m mode, session uint64) {
+	ago := arrived(c)
 	read := monotonic()
-	at := max(read-int64(arrived(c)), m.from)
+	at := max(read-int64(ago), m.from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, sighting{session, at, read, m.fault == Slow || m.fault == Mute})

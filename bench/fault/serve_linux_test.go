@@ -96,7 +96,7 @@ func TestABackendThatIsToldToEndSaysWhenItListensNoMore(t *testing.T) {
 	s := speak(t, ctx)
 	cancel()
 	s.hear(t)
-	if err := dial(t.Context(), s.addr); !errors.Is(err, syscall.ECONNREFUSED) {
+	if err := dial(t.Context(), s.addr, patience); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("%v", err)
 	}
 	if err := <-s.err; err != nil {

@@ -19,8 +19,8 @@ func monotonic() int64 {
 	return ts.Nano()
 }
 
-// arrived is how long ago the system received the last data of c, in its ticks of some
-// milliseconds; zero if it does not say.
+// arrived is how long ago, at least, the system received the last data of c. It counts in
+// ticks of some milliseconds, so that one less may have passed. Zero if it does not say.
 func arrived(c *net.TCPConn) time.Duration {
 	var ago time.Duration
 	_ = control(c, func(fd int) error {
@@ -30,7 +30,9 @@ func arrived(c *net.TCPConn) time.Duration {
 		}
 		return err
 	})
-	return ago
+	var tick unix.Timespec
+	_ = unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick) // it cannot fail
+	return max(0, ago-time.Duration(tick.Nano()))
 }
 
 // finish closes a listener and returns the connections that wait to be accepted: closing
