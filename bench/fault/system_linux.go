@@ -36,7 +36,7 @@ func arrived(c *net.TCPConn) time.Duration {
 }
 
 // finish closes a listener and returns the connections that wait to be accepted: closing
-// alone would reset them, and who comes between two system calls is hardly ever there.
+// alone would reset them. One whose handshake goes on in that very moment may still be.
 func finish(ln *net.TCPListener) (last []*net.TCPConn, err error) {
 	defer ln.Close()
 	err = control(ln, func(fd int) error {
