@@ -2,6 +2,7 @@ package fault
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ type backend struct {
 	process *proc.Process
 	in, out *os.File
 	lines   *bufio.Reader
+	astray  error // why what it says next may be the answer to something else; nil = it is not
 	fault   Fault // in force; empty = none
 	periods []Period
 }
@@ -55,6 +57,7 @@ func (b *backend) start(ctx context.Context) (time.Time, error) {
 	}
 	b.closePipes() // of the process before
 	b.process, b.in, b.out, b.lines = process, in.w, out.r, bufio.NewReader(out.r)
+	b.astray = nil
 	r, err := b.reply(ctx)
 	return b.clock.when(r.At), err
 }
@@ -103,7 +106,7 @@ func (b *backend) ask(ctx context.Context, command string) (reply, error) {
 	if b.fault == Stop {
 		return reply{}, errors.New("it is stopped, and answers nothing until it is mended")
 	}
-	if err := b.process.Err(); err != nil {
+	if err := cmp.Or(context.Cause(ctx), b.process.Err(), b.astray); err != nil {
 		return reply{}, err
 	}
 	if _, err := b.in.WriteString(command + "\n"); err != nil {
@@ -112,18 +115,12 @@ func (b *backend) ask(ctx context.Context, command string) (reply, error) {
 	return b.reply(ctx)
 }
 
-// reply reads a line of the process.
+// reply reads what the process says next.
 func (b *backend) reply(ctx context.Context) (reply, error) {
-	if err := b.out.SetReadDeadline(time.Now().Add(answerWithin)); err != nil {
+	line, err := b.line(ctx)
+	if err != nil {
+		b.astray = fmt.Errorf("an answer before is missing: %w", err)
 		return reply{}, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = b.out.SetReadDeadline(time.Now()) })()
-	line, err := b.lines.ReadBytes('\n')
-	switch {
-	case ctx.Err() != nil && err != nil:
-		return reply{}, context.Cause(ctx)
-	case err != nil:
-		return reply{}, b.lost(err)
 	}
 	var r reply
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -133,6 +130,22 @@ func (b *backend) reply(ctx context.Context) (reply, error) {
 		return reply{}, errors.New(r.Error)
 	}
 	return r, nil
+}
+
+// line reads a line of the process.
+func (b *backend) line(ctx context.Context) ([]byte, error) {
+	if err := b.out.SetReadDeadline(time.Now().Add(answerWithin)); err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = b.out.SetReadDeadline(time.Now()) })()
+	line, err := b.lines.ReadBytes('\n')
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, b.lost(err)
+	}
+	return line, nil
 }
 
 // lost makes an error of one to speak with the process: how that ended, if it does.
@@ -156,11 +169,15 @@ func (b *backend) report() (reply, error) {
 	return b.ask(context.Background(), reportCommand)
 }
 
-// brokenAt tells whether it was broken when a message came, or waited to be read, and since
-// when.
-func (b *backend) brokenAt(came, read time.Time) (at time.Time, ok bool) {
+// brokenAt tells whether a session reached it while it was broken, and since when. A process
+// that is stopped cannot know it is.
+func (b *backend) brokenAt(s sighting) (at time.Time, ok bool) {
+	came, read := b.clock.when(s.At), b.clock.when(s.Read)
+	if s.Broken {
+		return came, true
+	}
 	for _, p := range b.periods {
-		if at, ok := p.holds(came, read); ok {
+		if at, ok := p.holds(came, read); ok && p.Fault == Stop {
 			return at, true
 		}
 	}
@@ -183,7 +200,7 @@ func (b *backend) breakBy(ctx context.Context, f Fault) error {
 
 // apply returns since when the fault is in force.
 func (b *backend) apply(ctx context.Context, f Fault) (time.Time, error) {
-	if err := b.process.Err(); err != nil {
+	if err := cmp.Or(context.Cause(ctx), b.process.Err()); err != nil {
 		return time.Time{}, err
 	}
 	now := time.Now()
@@ -195,7 +212,11 @@ func (b *backend) apply(ctx context.Context, f Fault) (time.Time, error) {
 		if err := stop(b.process.Pid()); err != nil {
 			return time.Time{}, err
 		}
-		return now, awaitStopped(ctx, b.process.Pid())
+		err := awaitStopped(ctx, b.process.Pid())
+		if err != nil {
+			_ = cont(b.process.Pid())
+		}
+		return now, err
 	case Exit:
 		if err := terminate(b.process.Pid()); err != nil {
 			return time.Time{}, err
@@ -225,12 +246,7 @@ func (b *backend) mend(ctx context.Context, f Fault) error {
 func (b *backend) undo(ctx context.Context, f Fault) (time.Time, error) {
 	switch f {
 	case Kill, Exit:
-		select { // an exit takes a moment
-		case <-b.process.Done():
-		case <-ctx.Done():
-			return time.Time{}, context.Cause(ctx)
-		}
-		b.process.Stop(0)
+		b.process.Stop(answerWithin) // an exit takes a moment
 		return b.start(ctx)
 	case Stop:
 		now := time.Now()

@@ -24,12 +24,12 @@ const silentFor = 100 * time.Millisecond
 func inForce(ctx context.Context, addr string, f Fault) error {
 	switch f {
 	case Kill, Exit, Refuse:
-		if err := dial(ctx, addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err := dial(ctx, addr, answerWithin); !errors.Is(err, syscall.ECONNREFUSED) {
 			return fmt.Errorf("a new connection is not refused: %w", orConnected(err))
 		}
 	case Blackhole, HalfOpen:
 		var failed net.Error
-		if err := dial(ctx, addr); !errors.As(err, &failed) || !failed.Timeout() {
+		if err := dial(ctx, addr, silentFor); !errors.As(err, &failed) || !failed.Timeout() {
 			return fmt.Errorf("a new connection does not hang: %w", orConnected(err))
 		}
 	}
@@ -46,8 +46,8 @@ func orConnected(err error) error {
 }
 
 // dial connects and closes; the error tells whether it was refused, or took too long.
-func dial(ctx context.Context, addr string) error {
-	c, err := (&net.Dialer{Timeout: silentFor}).DialContext(ctx, "tcp", addr)
+func dial(ctx context.Context, addr string, within time.Duration) error {
+	c, err := (&net.Dialer{Timeout: within}).DialContext(ctx, "tcp", addr)
 	if err == nil {
 		_ = c.Close()
 	}

@@ -28,4 +28,7 @@ type sighting struct {
 	// the monotonic clock.
 	At   int64 `json:"at"`
 	Read int64 `json:"read"`
+	// Broken is true if its connection was accepted while the process treated new ones in
+	// another way than it should.
+	Broken bool `json:"broken,omitempty"`
 }

@@ -163,9 +163,8 @@ type Period struct {
 	From, To time.Time
 }
 
-// holds returns when a message that came at a time, and was read at another, waited in the
-// period first. One that came before a process was stopped, and was read after, did so from
-// the stop on.
+// holds returns since when a message that came at a time, and was read at another, waited
+// within the period.
 func (p Period) holds(came, read time.Time) (at time.Time, ok bool) {
 	if read.Before(p.From) || !p.To.IsZero() && !came.Before(p.To) {
 		return time.Time{}, false
@@ -189,7 +188,7 @@ func (f *Fleet) Periods(i int) ([]Period, error) {
 // Seen is a session whose first message reached a broken backend.
 type Seen struct {
 	Session uint64
-	// At is when the system received it for the backend, within some milliseconds; it may
+	// At is when the system received it for the backend, or some milliseconds later; it may
 	// be subtracted from this process's other times.
 	At time.Time
 }
@@ -206,7 +205,7 @@ func (f *Fleet) Seen(i int) ([]Seen, error) {
 			return fmt.Errorf("fault: report of backend %d: %w", i, err)
 		}
 		for _, s := range r.Seen {
-			if at, ok := b.brokenAt(b.clock.when(s.At), b.clock.when(s.Read)); ok && s.Session != checkSession {
+			if at, ok := b.brokenAt(s); ok && s.Session != checkSession {
 				seen = append(seen, Seen{s.Session, at})
 			}
 		}

@@ -138,12 +138,12 @@ func meetsNew(t *testing.T, addr string, number uint64, what int) *session {
 	t.Helper()
 	switch what {
 	case refused:
-		if err := dial(t.Context(), addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err := dial(t.Context(), addr, patience); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Fatalf("not refused: %v", err)
 		}
 	case nothing:
 		var timeout net.Error
-		if err := dial(t.Context(), addr); !errors.As(err, &timeout) || !timeout.Timeout() {
+		if err := dial(t.Context(), addr, silentFor); !errors.As(err, &timeout) || !timeout.Timeout() {
 			t.Fatalf("it does not hang: %v", err)
 		}
 	case isReset:
@@ -294,6 +294,38 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatWasNotAwaitedIsNotTakenForAnother(t *testing.T) {
+	f := running(t, 2)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	for _, fault := range []Fault{Mute, Stop} {
+		if err := f.Break(ctx, 0, fault); !errors.Is(err, why) {
+			t.Errorf("%s: %v", fault, err)
+		}
+	}
+	must(t, f.Break, 0, Mute) // nothing had been asked
+	must(t, f.Mend, 0, Mute)
+	b := f.backends[1]
+	_ = syscall.Kill(b.process.Pid(), syscall.SIGSTOP) // so that it is late
+	if err := awaitStopped(t.Context(), b.process.Pid()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.in.WriteString(reportCommand + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.reply(ctx); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	_ = syscall.Kill(b.process.Pid(), syscall.SIGCONT)
+	if err := f.Break(t.Context(), 1, Mute); !errors.Is(err, why) || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("%v", err)
+	}
+	must(t, f.Break, 1, Kill) // a new process has no such past
+	must(t, f.Mend, 1, Kill)
+	must(t, f.Break, 1, Mute)
+}
+
 func TestABackendThatDiesByItselfTellsWhy(t *testing.T) {
 	f := running(t, 2)
 	_ = syscall.Kill(f.backends[1].process.Pid(), syscall.SIGQUIT) // Go programs say where they are
@@ -332,7 +364,7 @@ func TestAClosedFleetIsGoneWhateverWasBroken(t *testing.T) {
 	f.Close()
 	f.Close() // again
 	for i, addr := range f.Addrs() {
-		if err := dial(t.Context(), addr); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err := dial(t.Context(), addr, patience); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%s: %v", Faults()[i], err)
 		}
 	}
@@ -358,7 +390,7 @@ func TestBackendsDoNotOutliveTheirParent(t *testing.T) {
 	for _, addr := range strings.Fields(line) { // the second is of one that is stopped
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		for !errors.Is(dial(ctx, addr), syscall.ECONNREFUSED) {
+		for !errors.Is(dial(ctx, addr, patience), syscall.ECONNREFUSED) {
 			if ctx.Err() != nil {
 				t.Fatalf("%s is still there", addr)
 			}

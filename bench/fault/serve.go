@@ -25,7 +25,10 @@ func Serve(ctx context.Context, id int, addr string, in io.Reader, out io.Writer
 	defer s.running.Wait()
 	defer cancel(nil)
 	s.mode = newMode("")
-	if err := s.listen(ctx); err != nil {
+	s.mu.Lock()
+	err := s.listen(ctx)
+	s.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if err := s.reply(reply{}); err != nil {
@@ -38,9 +41,9 @@ func Serve(ctx context.Context, id int, addr string, in io.Reader, out io.Writer
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ln != nil {
-		_ = s.ln.Close()
+		_ = s.refuse(ctx) // the listener is closed in any case
 	}
-	_ = s.reply(reply{}) // it may be gone
+	_ = s.reply(reply{}) // who is told may be gone
 	var failed acceptError
 	if errors.As(context.Cause(ctx), &failed) {
 		return failed
@@ -107,7 +110,7 @@ func (s *server) do(ctx context.Context, line string) reply {
 	var err error
 	switch command {
 	case breakCommand:
-		err = s.breakBy(Fault(fault))
+		err = s.breakBy(ctx, Fault(fault))
 	case mendCommand:
 		err = s.mend(ctx)
 	case reportCommand:
@@ -122,15 +125,14 @@ func (s *server) do(ctx context.Context, line string) reply {
 }
 
 // breakBy breaks what is whole.
-func (s *server) breakBy(f Fault) error {
+func (s *server) breakBy(ctx context.Context, f Fault) error {
 	if s.mode.fault != "" {
 		return fmt.Errorf("already broken: %s", s.mode.fault)
 	}
 	var err error
 	switch f {
 	case Refuse:
-		err = s.ln.Close()
-		s.ln = nil
+		err = s.refuse(ctx)
 	case Blackhole:
 		err = deafen(s.ln)
 	case HalfOpen:
@@ -193,15 +195,31 @@ func (s *server) listen(ctx context.Context) error {
 	return nil
 }
 
-// accept accepts until the listener is closed.
+// refuse stops listening, and serves who has come before.
+func (s *server) refuse(ctx context.Context) error {
+	last, err := finish(s.ln)
+	s.ln = nil
+	for _, c := range last {
+		s.running.Go(func() { s.session(ctx, c) })
+	}
+	return err
+}
+
+// listens tells whether ln is to be listened on.
+func (s *server) listens(ln *net.TCPListener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ln == ln
+}
+
+// accept accepts until connections are refused.
 func (s *server) accept(ctx context.Context, ln *net.TCPListener) {
 	for {
 		c, err := ln.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
 		if err != nil {
-			s.fail(acceptError{err})
+			if s.listens(ln) {
+				s.fail(acceptError{err})
+			}
 			return
 		}
 		s.running.Go(func() { s.session(ctx, c) })
@@ -256,14 +274,15 @@ func (s *server) leave(c *net.TCPConn) {
 	delete(s.live, c)
 }
 
-// saw keeps when a session's first message came. The system tells it in coarse ticks, so
-// what was accepted in a mode is not put before it.
+// saw keeps when a session's first message came. Where that is not known exactly it is put
+// later: one that was late would else seem to have come while it was still broken.
 func (s *server) saw(c *net.TCPConn, m mode, session uint64) {
+	ago := arrived(c)
 	read := monotonic()
-	at := max(read-int64(arrived(c)), m.from)
+	at := max(read-int64(ago), m.from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = append(s.seen, sighting{session, at, read})
+	s.seen = append(s.seen, sighting{session, at, read, m.fault == Slow || m.fault == Mute})
 }
 
 func (s *server) count(err error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -18,8 +19,8 @@ func monotonic() int64 {
 	return ts.Nano()
 }
 
-// arrived is how long ago the system received the last data of c, in its ticks of some
-// milliseconds; zero if it does not say.
+// arrived is how long ago, at least, the system received the last data of c. It counts in
+// ticks of some milliseconds, so that one less may have passed. Zero if it does not say.
 func arrived(c *net.TCPConn) time.Duration {
 	var ago time.Duration
 	_ = control(c, func(fd int) error {
@@ -29,7 +30,36 @@ func arrived(c *net.TCPConn) time.Duration {
 		}
 		return err
 	})
-	return ago
+	var tick unix.Timespec
+	_ = unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick) // it cannot fail
+	return max(0, ago-time.Duration(tick.Nano()))
+}
+
+// finish closes a listener and returns the connections that wait to be accepted: closing
+// alone would reset them. One whose handshake goes on in that very moment may still be.
+func finish(ln *net.TCPListener) (last []*net.TCPConn, err error) {
+	defer ln.Close()
+	err = control(ln, func(fd int) error {
+		for {
+			switch c, _, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC); err {
+			case nil:
+				last = append(last, connection(c))
+			case unix.EINTR, unix.ECONNABORTED:
+			default: // none waits
+				return unix.Shutdown(fd, unix.SHUT_RD)
+			}
+		}
+	})
+	return slices.DeleteFunc(last, func(c *net.TCPConn) bool { return c == nil }), err
+}
+
+// connection makes one of a socket; nil if there is no descriptor for it.
+func connection(fd int) *net.TCPConn {
+	file := os.NewFile(uintptr(fd), "")
+	defer file.Close() // the connection has its own
+	c, _ := net.FileConn(file)
+	tcp, _ := c.(*net.TCPConn)
+	return tcp
 }
 
 // deafen makes the system drop, silently, whatever comes for a socket: of a listener that

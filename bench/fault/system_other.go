@@ -15,6 +15,8 @@ func monotonic() int64 { return 0 }
 
 func arrived(*net.TCPConn) time.Duration { return 0 }
 
+func finish(ln *net.TCPListener) ([]*net.TCPConn, error) { return nil, ln.Close() }
+
 func deafen(syscall.Conn) error { return unsupported() }
 
 func undeafen(syscall.Conn) error { return unsupported() }
