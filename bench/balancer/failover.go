@@ -26,7 +26,7 @@ type Failover struct {
 func Default() Failover {
 	return Failover{
 		Connect: 500 * time.Millisecond, Interval: 500 * time.Millisecond, Timeout: 500 * time.Millisecond,
-		Rise: 2, Fall: 2, Eject: 2 * time.Second, Dead: 4 * time.Second,
+		Rise: 2, Fall: 2, Eject: 2 * time.Second, Dead: 2 * time.Second,
 	}
 }
 

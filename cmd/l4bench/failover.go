@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/sluicelb/sluice/bench/balancer"
 	"github.com/sluicelb/sluice/bench/failover"
 	"github.com/sluicelb/sluice/bench/fault"
+	"github.com/sluicelb/sluice/bench/report"
 )
 
 // failoverFlags are the command line of failover.
@@ -162,7 +164,7 @@ func (f *failoverFlags) prepare() (*failover.Result, error) {
 	if f.old == "" {
 		return nil, nil
 	}
-	return nil, nil
+	return readOld(f.old)
 }
 
 // checkFlags refuses what makes no sense though it can be read. A zero would be taken
@@ -188,6 +190,19 @@ func (f *failoverFlags) checkFlags() error {
 		c.Hashed = -1
 	}
 	return nil
+}
+
+func readOld(path string) (*failover.Result, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := failover.ReadResult(file)
+	if err != nil {
+		return nil, fmt.Errorf("--compare %s: %w", path, err)
+	}
+	return r, nil
 }
 
 // find returns the balancers that were named, or all that are there, and those of
@@ -243,4 +258,53 @@ func (f *failoverFlags) measure(ctx context.Context, stderr io.Writer) (*failove
 	}
 	result.Command = append([]string{"l4bench"}, os.Args[1:]...)
 	return result, nil
+}
+
+// show prints the tables, and what has changed since an earlier result if there is one, and
+// writes the files.
+func (f *failoverFlags) show(r, old *failover.Result, stdout, stderr io.Writer) error {
+	_, color := terminal(stdout, os.Getenv)
+	since := (*failover.Comparison)(nil)
+	if old != nil {
+		since = failover.Compare(old, r)
+	}
+	err := printFailover(r, since, stdout, color)
+	if f.json != "" {
+		err = errors.Join(err, writeFile(f.json, func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }))
+	}
+	if f.html != "" {
+		page := writeFile(f.html, r.Page(since).Write)
+		if page == nil {
+			fmt.Fprintf(stderr, "report: %s\n", f.html)
+		}
+		err = errors.Join(err, page)
+	}
+	return err
+}
+
+// printFailover prints what a reader of the terminal needs.
+func printFailover(r *failover.Result, since *failover.Comparison, w io.Writer, color bool) error {
+	m := r.Machine
+	fmt.Fprintf(w, "%d cores, %s, Linux %s, %s\n", m.Cores, m.CPU, m.Kernel, r.Started.Format("2006-01-02 15:04:05"))
+	for _, b := range r.Balancers {
+		fmt.Fprintf(w, "%s: %s\n", b.Name, b.Version)
+	}
+	for _, t := range []report.Table{r.Overview(), r.Table()} {
+		fmt.Fprintln(w)
+		if err := t.WriteText(w, color); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", r.Legend())
+	for _, text := range r.Remarks() {
+		fmt.Fprintln(w, text)
+	}
+	for _, text := range r.Warnings() {
+		fmt.Fprintf(w, "! %s\n", text)
+	}
+	if since == nil {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return since.WriteText(w, color)
 }

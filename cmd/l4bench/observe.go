@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"time"
 
 	"github.com/sluicelb/sluice/bench/failover"
-	"github.com/sluicelb/sluice/bench/load"
 )
 
 // observe offers load to a running system, and tells what its clients notice while
@@ -36,10 +32,3 @@ func (f *failoverFlags) observe(ctx context.Context, stdout, stderr io.Writer) e
 	result.Command = append([]string{"l4bench"}, os.Args[1:]...)
 	return f.show(result, nil, stdout, stderr)
 }
-
-var (
-	_ = bufio.NewReader
-	_ = net.Dial
-	_ = time.Now
-	_ = load.Redis
-)
