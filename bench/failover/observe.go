@@ -14,10 +14,7 @@ const Observed = "observed"
 
 // Target is a running system, which nothing but its clients' experience is known of.
 type Target struct {
-	// Addr is host:port; Anywhere is true if it may be on another machine: clients then
-	// have no addresses of their own.
-	Addr     string
-	Anywhere bool
+	Addr string // host:port
 	// Protocol is what each client exchanges.
 	Protocol load.Protocol
 	// Rate is of new clients a second, Duration that of the load, Patience how long a client
@@ -95,15 +92,12 @@ func (s *seconds) tell(until int) {
 	}
 }
 
-// arrivals are the target's clients.
+// arrivals are the target's clients. They have no addresses of their own: the target may be
+// on another machine, or serve 127.0.0.1 alone, as redis does.
 func (t Target) arrivals(began time.Time, each func(load.Visit)) load.Arrivals {
-	a := load.Arrivals{
-		Addr: t.Addr, Rate: t.Rate, Sources: anySources, Patience: t.Patience, Since: began, Exchange: load.Once(t.Protocol), Each: each,
+	return load.Arrivals{
+		Addr: t.Addr, Rate: t.Rate, Patience: t.Patience, Since: began, Exchange: load.Once(t.Protocol), Each: each,
 	}
-	if t.Anywhere {
-		a.Sources = 0
-	}
-	return a
 }
 
 // Observe offers load to a running system until the duration is over or ctx ends, and

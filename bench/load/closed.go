@@ -63,9 +63,9 @@ type Connections struct {
 	Clients int
 	// Latency, if not nil, is given how long each took, from connecting to the answer.
 	Latency *Latency
-	// Anywhere is true if Addr may be on another machine: clients then have no addresses
-	// of their own.
-	Anywhere bool
+	// AnySource is true if clients are to have no addresses of their own: Addr may be on another
+	// machine, or serve 127.0.0.1 alone.
+	AnySource bool
 }
 
 // Run offers the load until ctx ends, and counts connections in t.
@@ -85,7 +85,7 @@ func (l Connections) Run(ctx context.Context, t *Tally) {
 
 // source is the address of the i-th client; nil = the system chooses.
 func (l Connections) source(i int) net.Addr {
-	if l.Anywhere {
+	if l.AnySource {
 		return nil
 	}
 	return sourceOf(i)

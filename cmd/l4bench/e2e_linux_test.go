@@ -55,6 +55,17 @@ func (b bench) command(t *testing.T, args ...string) *exec.Cmd {
 // nginx write their titles over their environment.
 func (b bench) left(t *testing.T) []string {
 	t.Helper()
+	var found []string
+	for _, pid := range b.leftPids(t) {
+		line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+		found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+	}
+	return found
+}
+
+// leftPids are their ids.
+func (b bench) leftPids(t *testing.T) []string {
+	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +75,7 @@ func (b bench) left(t *testing.T) []string {
 		env, _ := os.ReadFile(dir + "/environ") // what has ended has none
 		cwd, _ := os.Readlink(dir + "/cwd")
 		if slices.Contains(strings.Split(string(env), "\x00"), b.mark) || strings.HasPrefix(cwd, b.dir) {
-			line, _ := os.ReadFile(dir + "/cmdline")
-			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+			found = append(found, filepath.Base(dir))
 		}
 	}
 	return found
@@ -176,10 +186,11 @@ func checkSamples(t *testing.T, r *compare.Result) {
 	}
 }
 
-// begun starts a long comparison, and returns when it measures.
-func (b bench) begun(t *testing.T) (cmd *exec.Cmd, stdout *bytes.Buffer) {
+// begun starts a long measurement, and returns when it has said so many lines; then so many
+// processes run at least.
+func (b bench) begun(t *testing.T, lines, processes int, args ...string) (cmd *exec.Cmd, stdout *bytes.Buffer) {
 	t.Helper()
-	cmd, stdout = b.command(t, "compare", "--only", "request,connection"), &bytes.Buffer{}
+	cmd, stdout = b.command(t, args...), &bytes.Buffer{}
 	cmd.Stdout = stdout
 	progress, err := cmd.StderrPipe()
 	if err != nil {
@@ -188,10 +199,10 @@ func (b bench) begun(t *testing.T) (cmd *exec.Cmd, stdout *bytes.Buffer) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(progress)
-	for n := 0; n < 6 && lines.Scan(); n++ {
+	scanner := bufio.NewScanner(progress)
+	for n := 0; n < lines && scanner.Scan(); n++ {
 	}
-	if err := lines.Err(); err != nil {
+	if err := scanner.Err(); err != nil {
 		t.Fatal(err)
 	}
 	rest := make(chan struct{})
@@ -203,16 +214,25 @@ func (b bench) begun(t *testing.T) (cmd *exec.Cmd, stdout *bytes.Buffer) {
 		_ = cmd.Process.Kill()
 		<-rest
 	})
-	if n := len(b.left(t)); n < 6 { // itself, three balancers, two backends; and nginx's workers
-		t.Fatalf("%d processes run", n)
+	for begin := time.Now(); len(b.left(t)) < processes; {
+		if time.Since(begin) > 10*time.Second {
+			t.Fatalf("%d processes run", len(b.left(t)))
+		}
 	}
 	return cmd, stdout
+}
+
+// beginComparison waits for itself, three balancers and two backends; there are nginx's workers
+// too.
+func (b bench) beginComparison(t *testing.T) (cmd *exec.Cmd, stdout *bytes.Buffer) {
+	t.Helper()
+	return b.begun(t, 6, 6, "compare", "--only", "request,connection")
 }
 
 func TestAnInterruptEndsEverythingAndKeepsWhatWasMeasured(t *testing.T) {
 	b := build(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd, stdout := b.begun(t)
+		cmd, stdout := b.beginComparison(t)
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +251,7 @@ func TestAnInterruptEndsEverythingAndKeepsWhatWasMeasured(t *testing.T) {
 
 func TestItsDeathEndsEverything(t *testing.T) {
 	b := build(t)
-	cmd, _ := b.begun(t)
+	cmd, _ := b.beginComparison(t)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func (f *loadFlags) manner() string {
 func (f *loadFlags) offer(ctx context.Context, addr string, p load.Protocol, t *load.Tally, l *load.Latency) {
 	switch {
 	case f.rate == 0 && f.target.protocol == "connect":
-		load.Connections{Addr: addr, Protocol: p, Clients: f.connections, Latency: l, Anywhere: f.target.owned}.Run(ctx, t)
+		load.Connections{Addr: addr, Protocol: p, Clients: f.connections, Latency: l, AnySource: true}.Run(ctx, t)
 	case f.rate == 0:
 		load.Requests{Addr: addr, Protocol: p, Clients: f.connections, Latency: l}.Run(ctx, t)
 	case f.connections > 0:
@@ -153,7 +153,7 @@ func (f *loadFlags) offer(ctx context.Context, addr string, p load.Protocol, t *
 // visits are new clients at a rate.
 func (f *loadFlags) visits(ctx context.Context, addr string, p load.Protocol, t *load.Tally, l *load.Latency) {
 	load.Arrivals{
-		Addr: addr, Rate: float64(f.rate), Sources: f.target.sources(), Patience: loadPatience, Exchange: load.Once(p),
+		Addr: addr, Rate: float64(f.rate), Patience: loadPatience, Exchange: load.Once(p),
 		Each: func(v load.Visit) {
 			if v.Failure != "" {
 				t.Fail(v.Err)

@@ -23,7 +23,7 @@ func (f *failoverFlags) observe(ctx context.Context, stdout, stderr io.Writer) e
 	fmt.Fprintf(stderr, "%s at %s, %s new clients, for %v; an interrupt ends it with what there is by then\n",
 		protocol.Name, addr, f.rate.String(), f.config.Duration)
 	result, err := failover.Observe(ctx, failover.Target{
-		Addr: addr, Protocol: protocol, Anywhere: f.target.owned, Rate: f.config.Rate, Duration: f.config.Duration, Patience: f.config.Patience,
+		Addr: addr, Protocol: protocol, Rate: f.config.Rate, Duration: f.config.Duration, Patience: f.config.Patience,
 		Second: func(s failover.Second) { fmt.Fprintln(stdout, s) },
 	})
 	if err != nil {

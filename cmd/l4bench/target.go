@@ -55,15 +55,6 @@ func (f targetFlags) resolve(ctx context.Context) (string, error) {
 	return net.JoinHostPort(addr.String(), port), nil
 }
 
-// sources is how many addresses clients have: enough for ports not to run out. Only on
-// loopback can they have any.
-func (f targetFlags) sources() int {
-	if f.owned {
-		return 0
-	}
-	return 1000
-}
-
 // exchange is what is done on a connection.
 func (f targetFlags) exchange() (load.Protocol, error) {
 	if f.protocol != "http" && f.path != "/" {
