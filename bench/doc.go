@@ -13,8 +13,12 @@
 //	stream    that server's protocol, both ends: bulk data and echo, checked
 //	load      clients: closed loop, open loop, bulk, idle; histograms, errors by kind
 //	report    tables, charts and pages, whatever they are about
-//	compare   balancers side by side, with equal configurations, in rounds
+//	compare   balancers side by side, with equal configurations, in rounds: what they cost
+//	talk      a protocol of numbered messages, whose servers say who they are
+//	fault     backends that are broken in known ways, and mended
+//	failover  balancers side by side: what clients notice when a backend fails
 //
-// proc, stream, load and report know none of the others; backend and balancer use
-// proc; compare uses all of them, and is what another benchmark would stand beside.
+// proc, stream, talk and report know none of the others; load uses stream and talk; backend
+// and balancer use proc; fault uses proc and talk; compare and failover use what they need of
+// these, and not each other.
 package bench

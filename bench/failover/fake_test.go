@@ -196,7 +196,7 @@ func (f *fake) measure(l loads, meanwhile func() []Outage) measured {
 	}
 	if l.talks > 0 {
 		all.Go(func() {
-			m.saw.talks = load.Talkers{Addr: f.addr, Clients: l.talks, Since: f.since, Stuck: StuckAfter, FirstSession: talkSession}.Run(ctx)
+			m.saw.talks = load.Talkers{Speech: load.Numbered(), Addr: f.addr, Clients: l.talks, Since: f.since, Stuck: StuckAfter, FirstSession: talkSession}.Run(ctx)
 		})
 	}
 	all.Go(func() { m.noise = noise(ctx) })

@@ -114,15 +114,22 @@ func (o observed) gap() map[string]float64 {
 // from it: that was due while it was broken, and failed, was late, or is known to have
 // reached it. Late is more than 50 ms and more than twice the worst before the first
 // fault, from when it began, so that neither a slow machine nor a load behind its schedule
-// is taken for it. Of several outages the longest counts.
+// is taken for it. Of several outages the longest counts; one of all
+// backends at once does not.
 func (o observed) detection() map[string]float64 {
 	if len(o.outages) == 0 {
 		return nil
 	}
 	late := o.usual()
+	if !slices.ContainsFunc(o.outages, func(out Outage) bool { return !o.nobodyElse(out) }) {
+		return nil
+	}
 	v := map[string]float64{"detect_ms": 0}
 	for _, out := range o.outages {
 		to := o.end(out)
+		if o.nobodyElse(out) {
+			continue
+		}
 		for _, c := range o.any {
 			if c.Due < out.From || c.Due >= to || !(c.Failure != "" || c.Took-c.Late > late || o.reached[c.Session]) {
 				continue
@@ -134,6 +141,18 @@ func (o observed) detection() map[string]float64 {
 		}
 	}
 	return v
+}
+
+// nobodyElse tells whether all backends were broken at once: then there is nothing better to
+// do than to go on trying, and no time at which that should end.
+func (o observed) nobodyElse(out Outage) bool {
+	broken := make(map[int]bool)
+	for _, other := range o.outages {
+		if other.From < o.end(out) && out.From < o.end(other) {
+			broken[other.Backend] = true
+		}
+	}
+	return len(broken) == o.backends
 }
 
 // usual is what is late, if it is more than before the first fault.
@@ -259,6 +278,8 @@ func (o observed) sessions() map[string]float64 {
 		switch {
 		case t.Failure == load.Wrong:
 			v["lost_wrong"]++
+		case o.backends == 0 && t.Failure != "" && t.Answered > 0:
+			v["lost"]++
 		case t.Failure != "" && t.Backend >= 0 && !o.excused(t):
 			v["lost_alive"]++
 		}

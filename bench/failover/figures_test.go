@@ -399,3 +399,29 @@ func anything(r *rand.Rand) observed {
 	}
 	return o
 }
+
+func TestATimeWithoutAnyBackendHasNoDetection(t *testing.T) {
+	second := time.Second
+	visits := []load.Visit{{Due: 2500 * time.Millisecond, Took: second, Failure: load.Closed, Backend: -1}}
+	both := []Outage{{Backend: 0, From: 2 * second, To: 3 * second, Ends: true}, {Backend: 1, From: 2 * second, To: 3 * second, Ends: true}}
+	if v := (observed{any: visits, outages: both, backends: 2, length: 4 * second}).detection(); len(v) > 0 {
+		t.Errorf("both: %v", v)
+	}
+	later := []Outage{both[0], {Backend: 1, From: 3 * second, To: 3500 * time.Millisecond, Ends: true}} // one after the other
+	if v := (observed{any: visits, outages: later, backends: 2, length: 4 * second}).detection(); v["detect_ms"] != 500 {
+		t.Errorf("one after the other: %v", v)
+	}
+}
+
+func TestLongSessionsOfASystemThatIsObservedCountWhenTheyEnd(t *testing.T) {
+	talks := []load.Talk{
+		{Backend: -1, Sent: 5, Answered: 5},
+		{Backend: -1, Sent: 5, Answered: 4, Failure: load.Reset},
+		{Backend: -1, Sent: 1, Failure: load.Refused}, // it was none
+		{Backend: -1, Sent: 5, Answered: 4, Failure: load.Wrong},
+	}
+	v := observed{talks: talks, length: time.Second}.sessions()
+	if v["lost"] != 1 || v["lost_wrong"] != 1 || v["lost_alive"] != 0 {
+		t.Errorf("%v", v)
+	}
+}

@@ -33,6 +33,7 @@ func Metrics() []Metric {
 		{"stuck", "long stuck", "", "long sessions that waited more than 500 ms for an answer"},
 		{"stuck_ms", "stuck, longest", "ms", "the longest of those waits"},
 		{"lost_alive", "long lost alive", "", "long sessions that ended though their backend lived"},
+		{"lost", "long ended", "", "long sessions that ended before the load did, for whatever reason; only of a system that is observed"},
 		{"lost_wrong", "long wrong", "", "long sessions with a message lost, doubled, swapped or changed"},
 		{"imbalance", "imbalance", "", "after recovery: the distance between the shares of the busiest and the idlest backend, divided by the mean share"},
 	}

@@ -3,6 +3,7 @@ package failover
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/sluicelb/sluice/bench/load"
@@ -17,6 +18,10 @@ type Target struct {
 	Addr string // host:port
 	// Protocol is what each client exchanges.
 	Protocol load.Protocol
+	// Speech is what long sessions say; the zero value = there are none.
+	Speech load.Speech
+	// Talks is the number of long sessions, if there are any.
+	Talks int
 	// Rate is of new clients a second, Duration that of the load, Patience how long a client
 	// waits; all more than 0.
 	Rate               float64
@@ -103,6 +108,9 @@ func (t Target) arrivals(began time.Time, each func(load.Visit)) load.Arrivals {
 // Observe offers load to a running system until the duration is over or ctx ends, and
 // tells what its clients noticed. Errors wrap ErrConfig or errors.ErrUnsupported.
 func Observe(ctx context.Context, t Target) (*Result, error) {
+	if t.Speech.Size == 0 {
+		t.Talks = 0
+	}
 	if t.Rate <= 0 || t.Duration <= 0 || t.Patience <= 0 {
 		return nil, fmt.Errorf("%w: rate %g, duration %v, patience %v: all must be more than 0", ErrConfig, t.Rate, t.Duration, t.Patience)
 	}
@@ -113,13 +121,21 @@ func Observe(ctx context.Context, t Target) (*Result, error) {
 	defer cancel()
 	began := time.Now()
 	told := seconds{Target: t, began: began}
+	var talks []load.Talk
+	var talking sync.WaitGroup
+	if t.Talks > 0 {
+		talking.Go(func() {
+			talks = load.Talkers{Addr: t.Addr, Speech: t.Speech, Clients: t.Talks, FirstSession: talkSession, Since: began, Stuck: StuckAfter}.Run(loading)
+		})
+	}
 	visits := t.arrivals(began, told.add).Run(loading)
+	talking.Wait()
 	told.tell(len(told.open))
 	length := min(time.Since(began), t.Duration)
 	run := Run{Balancer: t.Addr, Fault: Observed, Round: 1, Length: length}
-	observed{any: visits, length: length}.fill(&run)
+	observed{any: visits, talks: talks, length: length}.fill(&run)
 	r := &Result{
-		Started: began, Seconds: time.Since(began).Seconds(), Machine: proc.ThisMachine(), Rounds: 1, Rate: t.Rate, Faults: []string{Observed},
+		Started: began, Seconds: time.Since(began).Seconds(), Machine: proc.ThisMachine(), Rounds: 1, Rate: t.Rate, Talks: max(t.Talks, 0), Faults: []string{Observed},
 		Balancers: []Balancer{{Name: t.Addr, Kind: "target", Version: t.Protocol.Name}}, Runs: []Run{run},
 	}
 	if ctx.Err() != nil {

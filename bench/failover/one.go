@@ -189,7 +189,7 @@ func (o *one) hashed() load.Arrivals {
 }
 
 func (o *one) talkers() load.Talkers {
-	return load.Talkers{Addr: o.instance.Addr(serviceAny), Clients: o.c.Talks, Since: o.since, Stuck: StuckAfter, FirstSession: talkSession}
+	return load.Talkers{Addr: o.instance.Addr(serviceAny), Speech: load.Numbered(), Clients: o.c.Talks, Since: o.since, Stuck: StuckAfter, FirstSession: talkSession}
 }
 
 // follow breaks and mends as planned.

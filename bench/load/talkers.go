@@ -21,11 +21,52 @@ const (
 	talkEnd   = 500 * time.Millisecond // for answers that are due at the end of the load
 )
 
-// Talkers are clients that hold long sessions, in the protocol of package talk: a message
-// each 50 ms, whether or not earlier ones were answered. One that ends is followed by
-// another. A session is never given up by its client before the load ends.
+// Speech is a protocol of numbered messages of one length, in order.
+type Speech struct {
+	// Size is the length of an answer in bytes, more than 0.
+	Size int
+	// Request appends message number of a session, from 0, to dst.
+	Request func(dst []byte, session uint64, number uint32) []byte
+	// Check tells whether b is the answer to it, and who gave it; -1 = it cannot be known.
+	// Errors wrap talk.ErrWrong.
+	Check func(b []byte, session uint64, number uint32) (backend int, err error)
+}
+
+// Numbered is the protocol of package talk, whose servers say who they are.
+func Numbered() Speech { return Speech{talk.Size, talk.Request, talk.ParseAnswer} }
+
+// Echoed is that of servers which send back what they get.
+func Echoed() Speech {
+	return Speech{talk.Size, talk.Request, func(b []byte, session uint64, number uint32) (int, error) {
+		if s, n, err := talk.ParseRequest(b); err != nil || s != session || n != number {
+			return -1, fmt.Errorf("%w: %d of session %d (%v), %d of session %d belongs here", talk.ErrWrong, n, s, err, number, session)
+		}
+		return -1, nil
+	}}
+}
+
+// RedisEcho has a redis server send back numbers: ECHO.
+func RedisEcho() Speech {
+	answer := func(dst []byte, session uint64, number uint32) []byte {
+		return fmt.Appendf(dst, "$31\r\n%020d:%010d\r\n", session, number)
+	}
+	return Speech{len(answer(nil, 0, 0)), func(dst []byte, session uint64, number uint32) []byte {
+		return answer(append(dst, "*2\r\n$4\r\nECHO\r\n"...), session, number)
+	}, func(b []byte, session uint64, number uint32) (int, error) {
+		if want := answer(nil, session, number); string(b) != string(want) {
+			return -1, fmt.Errorf("%w: %q, not %q", talk.ErrWrong, b, want)
+		}
+		return -1, nil
+	}}
+}
+
+// Talkers are clients that hold long sessions: a message each 50 ms, whether or not earlier
+// ones were answered. One that ends is followed by another. A session is never given up by
+// its client before the load ends. The clients' instants are spread over the 50 ms.
 type Talkers struct {
 	Addr string
+	// Speech is what they say.
+	Speech Speech
 	// Clients is how many there are, at least 1.
 	Clients int
 	// FirstSession is the number of the first session.
@@ -45,6 +86,7 @@ func (t Talkers) Run(ctx context.Context) []Talk {
 	var mu sync.Mutex
 	var all []Talk
 	each(t.Clients, func(i int) {
+		pauseUntil(ctx, t.Since.Add(TalkEvery*time.Duration(i)/time.Duration(t.Clients)))
 		for ctx.Err() == nil {
 			s := t.hold(ctx, i, t.FirstSession+sessions.Add(1)-1)
 			mu.Lock()
@@ -124,7 +166,7 @@ func (h *held) send(ctx context.Context) {
 			case <-time.After(wait):
 			}
 		}
-		unsent = talk.Request(unsent, h.talk.Session, uint32(h.talk.Sent))
+		unsent = h.Speech.Request(unsent, h.talk.Session, uint32(h.talk.Sent))
 		h.mu.Lock()
 		h.sent = append(h.sent, due)
 		h.mu.Unlock()
@@ -137,16 +179,16 @@ func (h *held) send(ctx context.Context) {
 
 // read checks the answers.
 func (h *held) read(ctx context.Context) error {
-	var b [talk.Size]byte
+	b := make([]byte, h.Speech.Size)
 	for {
 		if ctx.Err() != nil && h.oldest() < 0 {
 			return nil // every answer is in
 		}
-		_, err := io.ReadFull(h.c, b[:])
+		_, err := io.ReadFull(h.c, b)
 		if err != nil {
 			return err
 		}
-		backend, err := talk.ParseAnswer(b[:], h.talk.Session, uint32(h.talk.Answered))
+		backend, err := h.Speech.Check(b, h.talk.Session, uint32(h.talk.Answered))
 		switch {
 		case err != nil:
 			return err

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 func TestLongSessionsLiveUntilTheLoadEnds(t *testing.T) {
-	talks := Talkers{Addr: serveTalk(t), Clients: 3, FirstSession: 50, Stuck: 10 * time.Second}.Run(within(t, 300*time.Millisecond))
+	talks := Talkers{Speech: Numbered(), Addr: serveTalk(t), Clients: 3, FirstSession: 50, Stuck: 10 * time.Second}.Run(within(t, 300*time.Millisecond))
 	slices.SortFunc(talks, func(a, b Talk) int { return int(a.Session) - int(b.Session) })
 	if len(talks) != 3 {
 		t.Fatalf("%+v", talks)
@@ -74,7 +75,7 @@ func TestALongSessionThatFailsIsFollowedByAnother(t *testing.T) {
 				}
 				write(c, b)
 			}))
-			talks := Talkers{Addr: addr, Clients: 1, Stuck: 10 * time.Second}.Run(within(t, time.Second))
+			talks := Talkers{Speech: Numbered(), Addr: addr, Clients: 1, Stuck: 10 * time.Second}.Run(within(t, time.Second))
 			if len(talks) != 2 || talks[0].Failure != tt.want || talks[0].Backend != 0 || talks[1].Failure != "" || talks[1].Session != 1 {
 				t.Errorf("%+v", talks)
 			}
@@ -98,7 +99,7 @@ func TestASessionThatWaitsTellsHowLong(t *testing.T) {
 		}
 		_, _ = c.Write(b)
 	}))
-	talks := Talkers{Addr: addr, Clients: 1, Stuck: 300 * time.Millisecond, Since: began}.Run(within(t, time.Second))
+	talks := Talkers{Speech: Numbered(), Addr: addr, Clients: 1, Stuck: 300 * time.Millisecond, Since: began}.Run(within(t, time.Second))
 	mu.Lock()
 	defer mu.Unlock()
 	if len(talks) != 1 || talks[0].Failure != "" || len(talks[0].Waits) == 0 {
@@ -113,7 +114,7 @@ func TestASessionIsNotGivenUpAndWhatIsMissingAtTheEndIsNoFailure(t *testing.T) {
 	mute := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 	ctx := within(t, 200*time.Millisecond)
 	since := time.Now()
-	talks := Talkers{Addr: serve(t, mute), Clients: 1, Stuck: 50 * time.Millisecond, Since: since}.Run(ctx)
+	talks := Talkers{Speech: Numbered(), Addr: serve(t, mute), Clients: 1, Stuck: 50 * time.Millisecond, Since: since}.Run(ctx)
 	if len(talks) != 1 || talks[0].Failure != "" || talks[0].Backend != -1 || talks[0].Answered != 0 || len(talks[0].Waits) != 1 {
 		t.Fatalf("%+v", talks)
 	}
@@ -126,7 +127,7 @@ func TestASessionIsNotGivenUpAndWhatIsMissingAtTheEndIsNoFailure(t *testing.T) {
 func TestMessagesThatDoNotFitAreDueAllTheSameAndArriveWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe() // holds nothing
-		h := &held{Talkers: Talkers{Since: time.Now()}, c: near}
+		h := &held{Talkers: Talkers{Speech: Numbered(), Since: time.Now()}, c: near}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second-time.Millisecond)
 		defer cancel()
 		go func() {
@@ -152,4 +153,46 @@ func TestMessagesThatDoNotFitAreDueAllTheSameAndArriveWhole(t *testing.T) {
 			t.Errorf("%v, %d messages", err, h.talk.Sent)
 		}
 	})
+}
+
+func TestSpeechesTellTheRightAnswerFromEveryOther(t *testing.T) {
+	for name, tt := range map[string]struct {
+		speech Speech
+		answer func(request []byte) []byte // what a right server sends
+	}{
+		"echo":  {Echoed(), func(request []byte) []byte { return request }},
+		"redis": {RedisEcho(), func(request []byte) []byte { return request[len("*2\r\n$4\r\nECHO\r\n"):] }},
+		"numbered": {Numbered(), func(request []byte) []byte {
+			session, number, err := talk.ParseRequest(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return talk.Answer(nil, session, number, 2)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := tt.answer(tt.speech.Request(nil, 7, 4294967295))
+			if len(answer) != tt.speech.Size {
+				t.Fatalf("%d bytes, not %d", len(answer), tt.speech.Size)
+			}
+			if _, err := tt.speech.Check(answer, 7, 4294967295); err != nil {
+				t.Error(err)
+			}
+			for _, other := range []struct {
+				session uint64
+				number  uint32
+			}{{7, 0}, {8, 4294967295}} {
+				if _, err := tt.speech.Check(answer, other.session, other.number); !errors.Is(err, talk.ErrWrong) {
+					t.Errorf("taken for %v: %v", other, err)
+				}
+			}
+			for i := range answer {
+				answer[i] ^= 1
+				if _, err := tt.speech.Check(answer, 7, 4294967295); !errors.Is(err, talk.ErrWrong) {
+					t.Errorf("byte %d changed: %v", i, err)
+				}
+				answer[i] ^= 1
+			}
+		})
+	}
 }

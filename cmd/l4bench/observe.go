@@ -24,6 +24,7 @@ func (f *failoverFlags) observe(ctx context.Context, stdout, stderr io.Writer) e
 		protocol.Name, addr, f.rate.String(), f.config.Duration)
 	result, err := failover.Observe(ctx, failover.Target{
 		Addr: addr, Protocol: protocol, Rate: f.config.Rate, Duration: f.config.Duration, Patience: f.config.Patience,
+		Speech: f.target.speech(), Talks: f.config.Talks,
 		Second: func(s failover.Second) { fmt.Fprintln(stdout, s) },
 	})
 	if err != nil {

@@ -76,6 +76,18 @@ func (f targetFlags) exchange() (load.Protocol, error) {
 	return load.Protocol{}, fmt.Errorf("%w: --protocol %q: known are %s", errTarget, f.protocol, strings.Join(protocols(), ", "))
 }
 
+// speech is what long sessions say; the zero value for protocols that have no messages which
+// could be numbered.
+func (f targetFlags) speech() load.Speech {
+	switch f.protocol {
+	case "redis":
+		return load.RedisEcho()
+	case "echo":
+		return load.Echoed()
+	}
+	return load.Speech{}
+}
+
 // add adds the flags that name a target.
 func (f *targetFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.addr, "target", "", "`HOST:PORT` of a running system")
