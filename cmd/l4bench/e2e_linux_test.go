@@ -229,10 +229,11 @@ func (b bench) beginComparison(t *testing.T) (cmd *exec.Cmd, stdout *bytes.Buffe
 	return b.begun(t, 6, 6, "compare", "--only", "request,connection")
 }
 
-func TestAnInterruptEndsEverythingAndKeepsWhatWasMeasured(t *testing.T) {
-	b := build(t)
+// interrupted interrupts what begin starts, and looks for what it is to print then.
+func (b bench) interrupted(t *testing.T, begin func() (*exec.Cmd, *bytes.Buffer), wants ...string) {
+	t.Helper()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd, stdout := b.beginComparison(t)
+		cmd, stdout := begin()
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
@@ -241,12 +242,17 @@ func TestAnInterruptEndsEverythingAndKeepsWhatWasMeasured(t *testing.T) {
 		}
 		b.gone(t)
 		b.clean(t)
-		for _, want := range []string{"! Partial: interrupted in round 1 of", "CPU a connection"} {
+		for _, want := range wants {
 			if !strings.Contains(stdout.String(), want) {
 				t.Errorf("%v: no %q in\n%s", signal, want, stdout)
 			}
 		}
 	}
+}
+
+func TestAnInterruptEndsEverythingAndKeepsWhatWasMeasured(t *testing.T) {
+	b := build(t)
+	b.interrupted(t, func() (*exec.Cmd, *bytes.Buffer) { return b.beginComparison(t) }, "! Partial: interrupted in round 1 of", "CPU a connection")
 }
 
 func TestItsDeathEndsEverything(t *testing.T) {

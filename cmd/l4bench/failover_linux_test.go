@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -97,22 +97,9 @@ func checkRuns(t *testing.T, r *failover.Result) {
 
 func TestAnInterruptOfFailoverEndsEverythingAndKeepsWhatWasMeasured(t *testing.T) {
 	b := build(t)
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd, stdout := b.begun(t, 3, 5, "failover", "--fault", "kill,stop", "--duration", "4s", "--html", "") // the second run has begun
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%v: %v", signal, err)
-		}
-		b.gone(t)
-		b.clean(t)
-		for _, want := range []string{"! Partial: interrupted in round 1 of 3", "killed (kill)"} {
-			if !strings.Contains(stdout.String(), want) {
-				t.Errorf("%v: no %q in\n%s", signal, want, stdout)
-			}
-		}
-	}
+	b.interrupted(t, func() (*exec.Cmd, *bytes.Buffer) {
+		return b.begun(t, 3, 5, "failover", "--fault", "kill,stop", "--duration", "4s", "--html", "") // the second run has begun
+	}, "! Partial: interrupted in round 1 of 3", "killed (kill)")
 }
 
 func TestTheDeathOfFailoverEndsEverythingAlsoWhatStandsStill(t *testing.T) {
