@@ -131,12 +131,27 @@ func (p *process) run(ctx context.Context) {
 	p.notifier.Ready()
 	watched, unwatch := context.WithCancel(context.Background())
 	var watchdog sync.WaitGroup
-	watchdog.Go(func() { p.notifier.Watchdog(watched, p.app.Turns) })
+	watchdog.Go(func() { p.notifier.Watchdog(watched, p.turns) })
 	p.waitToStop(ctx)
 	p.notifier.Stopping()
 	p.stop()
 	unwatch()
 	watchdog.Wait()
+}
+
+// turnsWithin is how long an event loop may take to come round. None takes a millisecond
+// unless it hangs, or the machine gives the process no time.
+const turnsWithin = 5 * time.Second
+
+// turns tells the watchdog whether clients are served.
+func (p *process) turns() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), turnsWithin)
+	defer cancel()
+	err := p.app.Turns(ctx)
+	if err != nil {
+		p.log.Error("not turning", "error", err)
+	}
+	return err == nil
 }
 
 // waitToStop returns when the process is to end, and answers other signals until then.

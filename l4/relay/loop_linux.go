@@ -196,6 +196,8 @@ func (l *loop) obey() {
 			if l.slotOf(c.s) != none {
 				l.end(c.s.slot, c.end)
 			}
+		case ping:
+			c.came <- l.index
 		case stop:
 			l.stopped = true
 		}

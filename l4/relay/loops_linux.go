@@ -1,8 +1,10 @@
 package relay
 
 import (
+	"context"
 	"fmt"
 	"runtime"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -93,6 +95,29 @@ func (e *Loops) Kill(s *Session, end End) {
 
 // Wait implements Engine.
 func (e *Loops) Wait() { e.sessions.Wait() }
+
+// Turns implements Turner.
+func (e *Loops) Turns(ctx context.Context) error {
+	came := make(chan int32, len(e.loops))
+	var asked, answered uint64 // a bit for each loop; more than 64 share them
+	left := 0
+	for _, l := range e.loops {
+		if l.post(command{do: ping, came: came}) {
+			asked |= 1 << (l.index % 64)
+			left++
+		}
+	}
+	for ; left > 0; left-- {
+		select {
+		case i := <-came:
+			answered |= 1 << (i % 64)
+		case <-ctx.Done():
+			return fmt.Errorf("relay: %d of %d event loops do not come round, the first is number %d: %w",
+				left, len(e.loops), bits.TrailingZeros64(asked&^answered), context.Cause(ctx))
+		}
+	}
+	return nil
+}
 
 // Close implements Engine.
 func (e *Loops) Close() {

@@ -14,6 +14,7 @@ type command struct {
 	legs [2]fdLeg // of adopt, and of open the client's
 	end  End      // of kill
 	door *door
+	came chan<- int32 // of ping: gets the loop's index; it has room
 }
 
 type order uint8
@@ -24,6 +25,7 @@ const (
 	kill                   // end s
 	openDoor               // accept from door
 	closeDoor              // do not any more
+	ping                   // say that you came round
 	stop                   // end the loop
 )
 
@@ -38,12 +40,13 @@ type mailbox struct {
 	closed   bool
 }
 
-// post leaves a command. After close it is ignored: all sessions have ended then.
-func (m *mailbox) post(c command) {
+// post leaves a command. After close it is ignored, and false returned: all sessions have
+// ended then.
+func (m *mailbox) post(c command) (left bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return
+		return false
 	}
 	m.commands = append(m.commands, c)
 	m.full.Store(true)
@@ -51,6 +54,7 @@ func (m *mailbox) post(c command) {
 		one := [8]byte{0: 1}
 		unix.Write(m.bell, one[:]) // fails only when the counter is full, and then the loop is awake
 	}
+	return true
 }
 
 // collect returns the commands posted since the last time. spare is used for the next.

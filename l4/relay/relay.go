@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -117,6 +118,14 @@ type Engine interface {
 	// Close waits likewise, as long as it has to, then gives back what the engine holds for itself. No Start
 	// may follow; a second Close does nothing.
 	Close()
+}
+
+// Turner is an Engine of loops that can be asked whether they turn.
+type Turner interface {
+	Engine
+	// Turns returns nil when every loop has come round since the call, or has ended, and an
+	// error that names one which has not when ctx ends before. It wraps ctx's cause.
+	Turns(ctx context.Context) error
 }
 
 // SetUserTimeout bounds how long what was sent on c may go unacknowledged, in whole

@@ -23,6 +23,7 @@ type fake struct {
 	revision uint64
 	fault    *api.Fault // answered to all that can fail
 	notReady string
+	hangs    bool // what serves clients
 	services []api.Service
 	panics   bool
 
@@ -89,6 +90,14 @@ func (f *fake) Status() api.Status {
 }
 
 func (f *fake) Ready() (bool, string) { return f.notReady == "", f.notReady }
+
+func (f *fake) Turns(ctx context.Context) error {
+	if !f.hangs {
+		return nil
+	}
+	<-ctx.Done()
+	return fmt.Errorf("event loop 1: %w", context.Cause(ctx))
+}
 
 func (f *fake) Services() []api.Service {
 	f.note("services")

@@ -1,15 +1,28 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/api"
 )
 
-// healthz tells that requests are answered; no more, so that a supervisor does not restart a
-// balancer for what its backends do.
-func healthz(w http.ResponseWriter, _ *http.Request) { ok(w) }
+// healthzWithin is how long what serves clients may take to come round.
+const healthzWithin = 2 * time.Second
+
+// healthz tells that requests are answered and that what serves clients turns; no more, so
+// that a supervisor does not restart a balancer for what its backends do.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), healthzWithin)
+	defer cancel()
+	if err := s.cfg.Control.Turns(ctx); err != nil {
+		s.fail(w, r, refused(api.CodeBusy, "not turning: %s", err))
+		return
+	}
+	ok(w)
+}
 
 func ok(w http.ResponseWriter) {
 	write(w, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))

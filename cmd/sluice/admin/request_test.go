@@ -120,6 +120,10 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 	r.expect(200, "GET", "/healthz", "")
+	r.control.hangs = true
+	if p := r.expect(503, "GET", "/healthz", ""); !strings.HasPrefix(p.fault(t).Message, "not turning: event loop 1: ") {
+		t.Error(p.text)
+	}
 }
 
 func TestOnlyAFewPlansAreMadeAtOneTime(t *testing.T) {

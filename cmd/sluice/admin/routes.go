@@ -83,7 +83,7 @@ func (s *Server) routes() *http.ServeMux {
 	get := func(h http.HandlerFunc) http.HandlerFunc {
 		return s.dispatch(map[string]http.HandlerFunc{http.MethodGet: h})
 	}
-	mux.HandleFunc("/healthz", get(healthz))
+	mux.HandleFunc("/healthz", get(s.healthz))
 	mux.HandleFunc("/readyz", get(s.readyz))
 	metrics, page := http.HandlerFunc(unknown), http.HandlerFunc(unknown)
 	if s.cfg.Metrics != nil {

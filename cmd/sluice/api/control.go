@@ -16,6 +16,8 @@ type Control interface {
 	Revision() uint64
 	Status() Status
 	Ready() (ok bool, why string)
+	// Turns returns nil if what serves clients comes round before ctx ends, else what does not.
+	Turns(ctx context.Context) error
 	Services() []Service
 	Service(name string) (Service, error)
 	Sessions(f Filter, sort string, limit int) (Sessions, error)

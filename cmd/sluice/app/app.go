@@ -248,10 +248,14 @@ func (a *App) Shutdown() (delay, within time.Duration) {
 	return a.file.ShutdownDelay, a.file.ShutdownTimeout
 }
 
-// Turns tells that the process does its work: it returns, and soon, unless something hangs.
-func (a *App) Turns() bool {
+// Turns implements api.Control. It waits for the locks that a status needs, and for every
+// event loop.
+func (a *App) Turns(ctx context.Context) error {
 	a.Status()
-	return true
+	if t, able := a.engine.(relay.Turner); able {
+		return t.Turns(ctx)
+	}
+	return nil
 }
 
 // Metrics returns what Prometheus may read.
