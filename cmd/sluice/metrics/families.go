@@ -24,6 +24,7 @@ func backendFamilies() []family {
 			eachBackend(func(b *backend) float64 { return float64(b.Retries) })),
 		gauge("sluice_backend_up", "1 if the backend's health is up, it is not ejected and its admin state is ready, else 0.",
 			eachStaying(func(b *backend) float64 { return truth(up(b)) })),
+		gauge("sluice_backend_state", "1 for the state that the backend is in now; its other states have no series.", emitState),
 		gauge("sluice_backend_usable", "1 if new sessions may go to the backend, else 0.",
 			eachStaying(func(b *backend) float64 { return truth(b.Usable) })),
 		gauge("sluice_backend_weight", "Weight of the backend, as it is set.",
@@ -47,6 +48,16 @@ func backendFamilies() []family {
 // unknown health may be used where there is none better.
 func up(b *backend) bool {
 	return b.Health == "up" && !b.Ejected && b.Admin == api.Ready
+}
+
+// emitState tells one series a backend and not one for each state: with thousands of backends
+// the zeros would be most of a scrape.
+func emitState(s *snapshot, out *samples) {
+	for b := range s.backends {
+		if !b.Leaving && b.State != "" {
+			out.add(1, b.labels[0], b.labels[1], label("state", b.State))
+		}
+	}
 }
 
 func emitBytes(s *snapshot, out *samples) {

@@ -21,6 +21,7 @@ func TestEveryValueIsToldUnderItsName(t *testing.T) {
 		"sluice_backend_up":      {b1: 1, b2: 0},
 		"sluice_backend_usable":  {b1: 1, b2: 0},
 		"sluice_backend_weight":  {b1: 3, b2: 1},
+		"sluice_backend_state":   {b1 + ",state=up": 1, b2 + ",state=down": 1},
 		"sluice_bytes_total": {
 			"backend=b1,direction=to_backend,service=redis": 1000, "backend=b1,direction=to_client,service=redis": 2000,
 			"backend=b2,direction=to_backend,service=redis": 0, "backend=b2,direction=to_client,service=redis": 0,

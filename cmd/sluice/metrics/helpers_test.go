@@ -33,9 +33,9 @@ func redis() api.Service {
 		Name: "redis", Sessions: 6, Held: 2, Usable: 1,
 		Ended: map[string]int64{"eof": 90, "reset": 4, "denied": 3, "no-backend": 2, "limit-rate": 8},
 		Backends: []api.Backend{
-			{Name: "b1", Weight: 3, Health: "up", Admin: api.Ready, Usable: true, Sessions: 4, Total: 100, Retries: 5,
+			{Name: "b1", State: "up", Weight: 3, Health: "up", Admin: api.Ready, Usable: true, Sessions: 4, Total: 100, Retries: 5,
 				DialFailures: map[string]int64{"refused": 6, "timeout": 7}, BytesToBackend: 1000, BytesToClient: 2000},
-			{Name: "b2", Weight: 1, Health: "down", Admin: api.Ready},
+			{Name: "b2", State: "down", Weight: 1, Health: "down", Admin: api.Ready},
 		},
 	}
 }

@@ -62,11 +62,11 @@ func TestAServiceThatLeavesAndItsSuccessorAreOneSeries(t *testing.T) {
 }
 
 func TestABackendThatLeavesHasSessionsButNoState(t *testing.T) {
-	all := scrape(t, with(api.Service{Name: "s", Backends: []api.Backend{{Name: "b", Leaving: true, Sessions: 2, Health: "down"}}}))
+	all := scrape(t, with(api.Service{Name: "s", Backends: []api.Backend{{Name: "b", Leaving: true, Sessions: 2, Health: "down", State: "removed"}}}))
 	if got := values(all["sluice_sessions_active"])["backend=b,service=s"]; got != 2 {
 		t.Errorf("%v sessions", got)
 	}
-	for _, name := range []string{"sluice_backend_up", "sluice_backend_usable", "sluice_backend_weight"} {
+	for _, name := range []string{"sluice_backend_up", "sluice_backend_usable", "sluice_backend_weight", "sluice_backend_state"} {
 		if f := all[name]; f != nil {
 			t.Errorf("%s is told: %v", name, f)
 		}
