@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/api"
@@ -205,8 +206,29 @@ func (a *App) Kill(m api.Mark, f api.Filter) (n int, err error) {
 	if f.ID != "" {
 		svc, _, _ = sessionID(f.ID)
 	}
-	a.did(m, svc, f.Backend, counted(n, "session")+" killed")
+	a.did(m, svc, f.Backend, counted(n, "session")+" killed: "+selected(f))
 	return n, nil
+}
+
+// selected says what a filter selects; the service and the backend stand beside it.
+func selected(f api.Filter) string {
+	var parts []string
+	if f.ID != "" {
+		parts = append(parts, "the one with id "+f.ID)
+	}
+	if f.Client != "" {
+		parts = append(parts, "of client "+f.Client)
+	}
+	if f.MinAge > 0 {
+		parts = append(parts, "at least "+time.Duration(f.MinAge).String()+" old")
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case f.Backend != "":
+		return "all of the backend"
+	}
+	return "all of the service"
 }
 
 // counted is so many of a thing.

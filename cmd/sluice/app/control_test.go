@@ -183,7 +183,8 @@ func TestSessionsAreSortedFilteredAndKilled(t *testing.T) {
 	}
 	_, err := r.Kill(someone, api.Filter{ID: all[0].ID})
 	refused(t, err, api.CodeNotFound, "it has ended, or never was")
-	r.log.waitFor(t, `change="1 session killed" who=ann`)
+	r.log.waitFor(t, `change="1 session killed: the one with id `+all[0].ID+`" who=ann`)
+	r.log.waitFor(t, `change="1 session killed: all of the backend" who=ann`)
 }
 
 func TestAPickTellsWhoAndWhy(t *testing.T) {

@@ -34,11 +34,11 @@ lost is made again. --json prints one event a line.`,
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&follow, "follow", "f", false, "go on with what comes; without --since, after the newest 10")
-	f.StringVar(&since, "since", "", "begin `SINCE` a time ago (10m), or after the event with this number")
+	f.StringVar(&since, "since", "", "begin `SINCE` a time: 10m (ago), 15:04[:05] of the last 24 hours, or RFC 3339; or after the event with this number")
 	return e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
-		begin, err := sinceWhen(since)
-		if err != nil {
-			return usage(cmd, "--since: %s is not a time such as 10m, nor the number of an event", quote(since))
+		begin, ok := e.beginning(since)
+		if !ok {
+			return usage(cmd, "--since: %s is not a time such as 10m (ago), 15:04 or 2006-01-02T15:04:05Z, nor the number of an event", quote(since))
 		}
 		if follow && since == "" {
 			begin.most = recent
@@ -50,7 +50,8 @@ lost is made again. --json prints one event a line.`,
 // beginning is where a list of events begins.
 type beginning struct {
 	id   uint64        // after this one
-	ago  time.Duration // not before that; 0 = whenever
+	ago  time.Duration // not before that, by the process's clock; 0 = whenever
+	at   time.Time     // not before that; zero = whenever
 	most int           // the newest of them; 0 = all
 }
 
@@ -73,7 +74,7 @@ func (c *call) runEvents(ctx context.Context, service string, begin beginning, f
 	}
 	for i, event := range list.Events {
 		f.last = max(f.last, event.ID)
-		if i >= first && (begin.ago == 0 || !event.Time.Before(now(s).Add(-begin.ago))) {
+		if i >= first && (begin.ago == 0 || !event.Time.Before(now(s).Add(-begin.ago))) && !event.Time.Before(begin.at) {
 			c.printEvent(event, raw[i])
 		}
 	}
@@ -85,16 +86,23 @@ func (c *call) runEvents(ctx context.Context, service string, begin beginning, f
 	return f.follow(ctx)
 }
 
-// sinceWhen reads a duration or a number.
-func sinceWhen(s string) (beginning, error) {
+// beginning reads a time as explain takes it, or a number.
+func (e *Env) beginning(s string) (begin beginning, ok bool) {
 	if s == "" {
-		return beginning{}, nil
+		return beginning{}, true
 	}
 	if id, err := strconv.ParseUint(s, 10, 64); err == nil {
-		return beginning{id: id}, nil
+		return beginning{id: id}, true
 	}
-	ago, err := time.ParseDuration(s)
-	return beginning{ago: ago.Abs()}, err
+	when, ok := e.moment(s)
+	if !ok {
+		return beginning{}, false
+	}
+	if ago, err := time.ParseDuration(when); err == nil {
+		return beginning{ago: ago.Abs()}, true
+	}
+	at, err := time.Parse(time.RFC3339, when)
+	return beginning{at: at}, err == nil
 }
 
 // past returns events that have happened, each also as the server wrote it.
@@ -139,7 +147,7 @@ func (c *call) printEvent(e api.Event, raw []byte) {
 	if where != "" {
 		where += ": "
 	}
-	if e.Who != "" {
+	if e.Who != "" && !strings.HasSuffix(text, " by "+e.Who) { // a transition's reason names them
 		text += " (" + e.Who + ")"
 	}
 	c.out.line("%d  %s  %s  %s%s", int64(e.ID), e.Time, painted{eventColor(e), fill(e.Kind, len("transition"))}, where, text)

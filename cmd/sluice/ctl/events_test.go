@@ -45,7 +45,8 @@ func TestEventsSince(t *testing.T) {
 	f := newFake()
 	f.events = happened()
 	d := newDesk(t, f)
-	for since, first := range map[string]string{"10m": "2", "9m": "2", "-6m": "3", "2": "3", "1m": "4", "0": "1"} {
+	for since, first := range map[string]string{"10m": "2", "9m": "2", "-6m": "3", "2": "3", "1m": "4", "0": "1",
+		ago(6 * time.Minute).Format(time.RFC3339): "3", ago(9 * time.Minute).In(d.env.Zone).Format("2006-01-02 15:04"): "2"} {
 		r := d.run("events", "--since="+since)
 		if got, _, _ := strings.Cut(r.stdout, " "); r.status != 0 || got != first {
 			t.Errorf("since %s: begins with %q, want %q: %s", since, got, first, r.stderr)
@@ -65,6 +66,18 @@ func TestEventsSince(t *testing.T) {
 	}
 	d.run("events", "--since", "monday").refused(t, 2, `--since: "monday" is not a time such as 10m`)
 	d.run("events", "a", "b").refused(t, 2, "one argument too many")
+}
+
+func TestWhoDidSomethingIsSaidOnce(t *testing.T) {
+	f := newFake()
+	f.events = []api.Event{
+		{ID: 1, Time: ago(time.Minute), Kind: "transition", Service: "web", Backend: "b1", Text: "drain: made drain by ann@desk", Who: "ann@desk"},
+		{ID: 2, Time: ago(time.Minute), Kind: "admin", Service: "web", Text: "paused for 5s", Who: "ann@desk"},
+	}
+	out := newDesk(t, f).run("events").stdout
+	if strings.Count(out, "ann@desk") != 2 || !strings.Contains(out, "paused for 5s (ann@desk)") {
+		t.Error(out)
+	}
 }
 
 func TestEventsAsJSONAreOneALine(t *testing.T) {

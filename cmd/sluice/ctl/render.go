@@ -117,10 +117,17 @@ func writeService(p *printer, s api.Service) {
 // statusTable holds the backends of all services, so that their columns agree, with the
 // reason beside each if it is to stand there.
 func statusTable(now time.Time, all []api.Service, beside bool) *table {
-	t := &table{columns: []column{
-		{title: "BACKEND", least: 12}, {title: "STATE"}, {title: "WEIGHT", right: true}, {title: "SESSIONS", right: true},
-		{title: "TOTAL", right: true}, {title: "CONNECT", right: true}, {title: "P99", right: true}, {title: "SINCE", right: true},
-	}}
+	prioritised, limited := special(all)
+	t := &table{columns: []column{{title: "BACKEND", least: 12}, {title: "STATE"}, {title: "WEIGHT", right: true}}}
+	if prioritised {
+		t.columns = append(t.columns, column{title: "PRIO", right: true})
+	}
+	t.columns = append(t.columns, column{title: "SESSIONS", right: true})
+	if limited {
+		t.columns = append(t.columns, column{title: "MAX", right: true})
+	}
+	t.columns = append(t.columns,
+		column{title: "TOTAL", right: true}, column{title: "CONNECT", right: true}, column{title: "P99", right: true}, column{title: "SINCE", right: true})
 	if beside {
 		t.columns = append(t.columns, column{title: "REASON", least: 10, prose: true})
 	}
@@ -130,8 +137,15 @@ func statusTable(now time.Time, all []api.Service, beside bool) *table {
 			if !b.Since.IsZero() {
 				since = short(now.Sub(b.Since))
 			}
-			cells := []any{b.Name, painted{tint(b), state(b)}, strconv.Itoa(b.Weight), count(b.Sessions), count(b.Total),
-				latency(b.ConnectP50), latency(b.ConnectP99), since}
+			cells := []any{b.Name, painted{tint(b), state(b)}, strconv.Itoa(b.Weight)}
+			if prioritised {
+				cells = append(cells, strconv.Itoa(b.Priority))
+			}
+			cells = append(cells, count(b.Sessions))
+			if limited {
+				cells = append(cells, limit(b))
+			}
+			cells = append(cells, count(b.Total), latency(b.ConnectP50), latency(b.ConnectP99), since)
 			if beside {
 				cells = append(cells, why(b))
 			}
@@ -139,6 +153,26 @@ func statusTable(now time.Time, all []api.Service, beside bool) *table {
 		}
 	}
 	return t
+}
+
+// special tells whether any backend has a priority other than the first, or a limit: most
+// files have neither, and a terminal is narrow.
+func special(all []api.Service) (prioritised, limited bool) {
+	for _, s := range all {
+		for _, b := range s.Backends {
+			prioritised = prioritised || b.Priority > 0
+			limited = limited || b.MaxConnections > 0
+		}
+	}
+	return prioritised, limited
+}
+
+// limit is how many sessions a backend may have.
+func limit(b api.Backend) string {
+	if b.MaxConnections == 0 {
+		return "-"
+	}
+	return count(int64(b.MaxConnections))
 }
 
 // why is the reason for which a backend is out.

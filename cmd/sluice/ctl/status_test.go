@@ -15,14 +15,14 @@ func TestStatusElsewhereThanOnATerminalIsOneLineABackend(t *testing.T) {
 sluice v1.2.3  up 1h  12 sessions  3/4 usable  revision 17
 
 web  10.0.0.10:443  least-conn  7 sessions  1/2 usable
-  BACKEND            STATE    WEIGHT  SESSIONS   TOTAL  CONNECT   P99  SINCE  REASON
-  b1                 up            1         5  120345    850µs  12ms    50m
-  b2                 down         10         2       7        -     -     5m  http: status 503, want 200-399
+  BACKEND            STATE    WEIGHT  PRIO  SESSIONS   TOTAL  CONNECT   P99  SINCE  REASON
+  b1                 up            1     0         5  120345    850µs  12ms    50m
+  b2                 down         10     0         2       7        -     -     5m  http: status 503, want 200-399
 
 redis  127.0.0.1:6379, unix:/run/redis.sock  first  5 sessions  2/2 usable
-  BACKEND            STATE    WEIGHT  SESSIONS   TOTAL  CONNECT   P99  SINCE  REASON
-  unix:/run/r1.sock  up            1         5    2.3M        -     -     1h
-  [::1]:6380         unknown       1         0       0        -     -     1h
+  BACKEND            STATE    WEIGHT  PRIO  SESSIONS   TOTAL  CONNECT   P99  SINCE  REASON
+  unix:/run/r1.sock  up            1     0         5    2.3M        -     -     1h
+  [::1]:6380         unknown       1     1         0       0        -     -     1h
 `, "")
 }
 
@@ -124,6 +124,23 @@ web  10.0.0.10:443  least-conn  7 sessions  (3 waiting)  0/0 usable
   leaving: removed, its sessions go on until their deadline
   paused: new clients wait, for 12s more at most
   BACKEND  STATE  WEIGHT  SESSIONS  TOTAL  CONNECT  P99  SINCE  REASON
+`, "")
+}
+
+func TestPrioritiesAndLimitsAreShownWhereThereAreAny(t *testing.T) {
+	f := newFake()
+	f.services = f.services[:1]
+	b := f.services[0].Backends
+	b[0].MaxConnections, b[1].Priority = 2000, 3
+	f.services[0].Lost = []string{"10.0.0.10:443: invalid argument"}
+	newDesk(t, f).run("status", "web").want(t, 0, `
+sluice v1.2.3  up 1h  12 sessions  3/4 usable  revision 17
+
+web  10.0.0.10:443  least-conn  7 sessions  1/2 usable
+  listener lost: 10.0.0.10:443: invalid argument
+  BACKEND  STATE  WEIGHT  PRIO  SESSIONS   MAX   TOTAL  CONNECT   P99  SINCE  REASON
+  b1       up          1     0         5  2000  120345    850µs  12ms    50m
+  b2       down       10     3         2     -       7        -     -     5m  http: status 503, want 200-399
 `, "")
 }
 
