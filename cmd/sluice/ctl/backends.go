@@ -97,8 +97,8 @@ it is removed, or a reload of a file without it.`,
 // remove leaves the time to the server unless one is given, as the file may have one for this
 // service.
 func (e *Env) remove() *cobra.Command {
-	var within time.Duration
-	var wait bool
+	var within string
+	var now, wait bool
 	cmd := &cobra.Command{
 		Use:   "remove SERVICE/BACKEND",
 		Short: "Remove a backend from a service",
@@ -108,22 +108,41 @@ then they are reset. It is listed as leaving meanwhile.`,
 		Args:    between(1, 1, "SERVICE/BACKEND"), ValidArgsFunction: e.completeBackends,
 	}
 	f := cmd.Flags()
-	f.DurationVar(&within, "within", 0, "reset its sessions after this `TIME` (default the service's drain_timeout)")
+	f.StringVar(&within, "within", "", "reset its sessions after this `TIME`, or never (default the service's drain_timeout)")
+	f.BoolVar(&now, "now", false, "reset its sessions at once")
 	f.BoolVar(&wait, "wait", false, "return when it is gone")
 	return e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
 		service, backend, err := pair(cmd, args[0])
 		if err != nil {
 			return err
 		}
-		if within < 0 {
-			return usage(cmd, "--within: must not be below 0")
-		}
 		r := of(service, backend, "").send(http.MethodDelete, nil)
-		if f.Changed("within") { // 0 is a time as well, and not the service's
-			r.query = url.Values{"within": {within.String()}}
+		if f.Changed("within") || now {
+			d, err := bound(cmd, within, now)
+			if err != nil {
+				return err
+			}
+			r.query = url.Values{"within": {d.String()}}
 		}
 		return c.runRemove(ctx, r, args[0], wait)
 	})
+}
+
+// bound is how long the sessions of a removed backend may go on, as the server takes it: 0 is
+// for ever. From a person 0 may mean that or at once, so it is neither.
+func bound(cmd *cobra.Command, within string, now bool) (time.Duration, error) {
+	d, err := time.ParseDuration(within)
+	switch {
+	case now && within != "":
+		return 0, usage(cmd, "--now and --within: give one of them")
+	case now:
+		return time.Millisecond, nil
+	case within == "never":
+		return 0, nil
+	case err != nil || d <= 0:
+		return 0, usage(cmd, "--within: %s is not a time above 0, such as 30s; never is for no bound, and --now for at once", quote(within))
+	}
+	return d, nil
 }
 
 // runRemove removes, tells, and waits if that is asked for.

@@ -23,7 +23,8 @@ func TestBackendsAreChangedAddedAndRemoved(t *testing.T) {
 		{"add web unix:/run/b --name b4 --weight 0 --priority 1 --max-connections 9", "web/b4 added: unix:/run/b, weight 0, unknown\n", "",
 			`POST /services/web/backends {"address":"unix:/run/b","name":"b4","weight":0,"priority":1,"max_connections":9}`},
 		{"remove web/b2", "web/b2 removed\n", "", "DELETE /services/web/backends/b2"},
-		{"remove redis/[::1]:6380 --within 0s", "redis/[::1]:6380 removed\n", "", "DELETE /services/redis/backends/%5B::1%5D:6380?within=0s"},
+		{"remove redis/[::1]:6380 --within never", "redis/[::1]:6380 removed\n", "", "DELETE /services/redis/backends/%5B::1%5D:6380?within=0s"},
+		{"remove web/b2 --now", "web/b2 removed\n", "", "DELETE /services/web/backends/b2?within=1ms"},
 		{"remove web/b2 --within 1m30s", "web/b2 removed\n", "", "DELETE /services/web/backends/b2?within=1m30s"},
 		{"remove web/b1", "web/b1 removed\n", "warning: web has no usable backend now: new clients wait or are refused\n", "DELETE /services/web/backends/b1"},
 	} {
@@ -84,7 +85,10 @@ func TestChangesThatMakeNoSenseAreRefused(t *testing.T) {
 		{"add web 1.2.3.4:5 --priority -1", 2, "must not be below 0"},
 		{"add wbe 1.2.3.4:5", 1, `no service "wbe"`},
 		{"remove web", 2, `"web" is not SERVICE/BACKEND`},
-		{"remove web/b1 --within -1s", 2, "--within: must not be below 0"},
+		{"remove web/b1 --within -1s", 2, `--within: "-1s" is not a time above 0`},
+		{"remove web/b1 --within 0s", 2, "never is for no bound, and --now for at once"},
+		{"remove web/b1 --within soon", 2, `--within: "soon" is not a time above 0`},
+		{"remove web/b1 --within 1s --now", 2, "--now and --within: give one of them"},
 		{"remove web/b9", 1, `no backend "b9" in web`},
 	} {
 		d.run(strings.Fields(c.line)...).refused(t, c.status, c.says)
