@@ -104,7 +104,7 @@ func (c *Choice) look(t *tier, number int) {
 	if k := t.would(c.Key, full); k >= 0 {
 		c.Backend = t.backends[k].cfg.Name
 		c.Certain = n == 1 || slices.Contains([]string{picker.SourceHash, picker.Maglev, picker.First}, c.Balance)
-		c.Why = reasons[c.Balance]
+		c.Why = reasonOf(c.Balance)
 		if n == 1 {
 			c.Why = "it is the only one to be had"
 		}
@@ -132,15 +132,25 @@ func (t *tier) would(key uint64, full []bool) int {
 	return k
 }
 
-// reasons say why a policy chooses as it does.
-var reasons = map[string]string{
-	picker.RoundRobin: "its turn is next",
-	picker.LeastConn:  "it has the fewest sessions for its weight",
-	picker.P2C:        "it has fewer sessions for its weight than another one drawn at random; the next draw may differ",
-	picker.Random:     "drawn at random in proportion to the weights; the next draw may differ",
-	picker.SourceHash: "its point on the ring follows the client's hash",
-	picker.Maglev:     "the client's hash points to its entry of the table",
-	picker.First:      "it is the first in the file that may be used",
+// reasonOf says why a policy chooses as it does.
+func reasonOf(policy string) string {
+	switch policy {
+	case picker.RoundRobin:
+		return "its turn is next"
+	case picker.LeastConn:
+		return "it has the fewest sessions for its weight"
+	case picker.P2C:
+		return "it has fewer sessions for its weight than another one drawn at random; the next draw may differ"
+	case picker.Random:
+		return "drawn at random in proportion to the weights; the next draw may differ"
+	case picker.SourceHash:
+		return "its point on the ring follows the client's hash"
+	case picker.Maglev:
+		return "the client's hash points to its entry of the table"
+	case picker.First:
+		return "it is the first in the file that may be used"
+	}
+	return ""
 }
 
 // excuse tells why b may have no session. With the pool's mutex held.

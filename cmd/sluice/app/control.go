@@ -10,7 +10,18 @@ import (
 	"github.com/sluicelb/sluice/l4"
 )
 
-var adminStates = map[string]l4.Admin{api.Ready: l4.Ready, api.Drain: l4.Drain, api.Maint: l4.Maint}
+// adminState reads a word of the API.
+func adminState(word string) (a l4.Admin, known bool) {
+	switch word {
+	case api.Ready:
+		return l4.Ready, true
+	case api.Drain:
+		return l4.Drain, true
+	case api.Maint:
+		return l4.Maint, true
+	}
+	return 0, false
+}
 
 // changePatience is for how long a change waits for another one.
 const changePatience = 5 * time.Second
@@ -80,7 +91,7 @@ func cause(m api.Mark, what string) l4.Cause {
 
 // SetAdmin implements api.Control.
 func (a *App) SetAdmin(m api.Mark, svc, backend, state string) (v api.Backend, err error) {
-	want, known := adminStates[state]
+	want, known := adminState(state)
 	if !known {
 		return v, invalid("state %q: want ready, drain or maint", state)
 	}

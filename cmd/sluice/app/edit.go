@@ -116,7 +116,7 @@ func (r *reload) rewatch(e *edit) {
 		if pool.Admin(m.backend) == l4.Maint {
 			continue // it is watched when it is out of that
 		}
-		state := states[pool.Health(m.backend)]
+		state := stateOf(pool.Health(m.backend))
 		if m.prober == nil && state != health.Unknown {
 			pool.SetHealth(m.backend, l4.Unknown, cause(r.mark, "it is not checked any more"))
 			state = health.Unknown

@@ -18,14 +18,29 @@ type gate struct {
 	backend *l4.Backend
 }
 
-// states are the same in both rooms.
-var (
-	states  = map[l4.Health]health.State{l4.Unknown: health.Unknown, l4.Up: health.Up, l4.Down: health.Down}
-	healths = map[health.State]l4.Health{health.Unknown: l4.Unknown, health.Up: l4.Up, health.Down: l4.Down}
-)
+// stateOf and healthOf translate between two rooms that have the same states.
+func stateOf(h l4.Health) health.State {
+	switch h {
+	case l4.Up:
+		return health.Up
+	case l4.Down:
+		return health.Down
+	}
+	return health.Unknown
+}
+
+func healthOf(s health.State) l4.Health {
+	switch s {
+	case health.Up:
+		return l4.Up
+	case health.Down:
+		return l4.Down
+	}
+	return l4.Unknown
+}
 
 func (g gate) SetHealth(s health.State, c health.Cause) {
-	g.pool.SetHealth(g.backend, healths[s], causeOf(c))
+	g.pool.SetHealth(g.backend, healthOf(s), causeOf(c))
 }
 
 func (g gate) Eject(c health.Cause) bool { return g.pool.Eject(g.backend, causeOf(c)) }

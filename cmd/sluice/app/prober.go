@@ -77,12 +77,20 @@ func newLogin(c config.Check, endpoint health.Endpoint) (health.Prober, error) {
 	case "postgres":
 		return postgres.New(endpoint, postgres.Config{User: c.User, Password: password, Database: c.Database, Role: postgres.Role(role), TLS: secure})
 	case "mysql":
-		return mysql.New(endpoint, mysql.Config{User: c.User, Password: password, Role: mysqlRoles[role], TLS: secure})
+		return mysql.New(endpoint, mysql.Config{User: c.User, Password: password, Role: mysqlRole(role), TLS: secure})
 	}
 	return nil, fmt.Errorf("check type %q is not supported", c.Type)
 }
 
-var mysqlRoles = map[string]mysql.Role{"primary": mysql.Primary, "replica": mysql.Replica}
+func mysqlRole(word string) mysql.Role {
+	switch word {
+	case "primary":
+		return mysql.Primary
+	case "replica":
+		return mysql.Replica
+	}
+	return mysql.Any
+}
 
 // conflictOf returns what is done when several backends claim to take writes; "" where no
 // check asks for that.
