@@ -23,7 +23,8 @@ type fake struct {
 	revision uint64
 	fault    *api.Fault // answered to all that can fail
 	notReady string
-	hangs    bool // what serves clients
+	others   uint64 // changes that others make right after each
+	hangs    bool   // what serves clients
 	services []api.Service
 	panics   bool
 
@@ -67,6 +68,10 @@ func (f *fake) change(m api.Mark, format string, args ...any) error {
 		return refused(api.CodeStale, "revision is %d", f.revision)
 	}
 	f.revision++
+	if m.Made != nil {
+		*m.Made = f.revision
+	}
+	f.revision += f.others
 	return nil
 }
 

@@ -111,12 +111,14 @@ func (s *Server) call(e *endpoint) http.HandlerFunc {
 			}
 		}
 		var v any
+		var made uint64
 		q, err := e.understand(w, r)
 		if err == nil {
+			q.mark.Made = &made
 			v, err = e.do(q)
 		}
-		if e.method != http.MethodGet {
-			s.tag(w)
+		if made != 0 {
+			w.Header().Set("ETag", etag(made))
 		}
 		if write, ok := v.(answer); ok && err == nil {
 			if err = write(w); err == nil {
@@ -131,8 +133,8 @@ func (s *Server) call(e *endpoint) http.HandlerFunc {
 	}
 }
 
-// tag sets the revision. A question is tagged before it is answered, so that the tag is never
-// newer than what the client has seen; a change after it was made.
+// tag sets the revision, before a request is answered: so the tag is never newer than what the
+// client has seen. A change that was made is tagged with its own.
 func (s *Server) tag(w http.ResponseWriter) {
 	w.Header().Set("ETag", etag(s.cfg.Control.Revision()))
 }

@@ -212,6 +212,17 @@ func TestChangesOfWhatSomebodyElseChangedAreRefused(t *testing.T) {
 	}
 }
 
+func TestAChangeIsTaggedWithItsOwnRevision(t *testing.T) {
+	r := begin(t, Config{})
+	r.control.others = 3 // somebody else changes something before the answer is on its way
+	p := r.expect(200, "PUT", b1+"/weight", `{"weight":1}`)
+	if p.header.Get("Etag") != `"8"` {
+		t.Fatalf("ETag %s", p.header.Get("Etag"))
+	}
+	// Who has not seen what the others did cannot overwrite it.
+	r.expect(412, "PUT", b1+"/weight", `{"weight":2}`, "If-Match: "+p.header.Get("Etag"))
+}
+
 func TestFaultsOfControlHaveTheirStatus(t *testing.T) {
 	r := begin(t, Config{})
 	for code, status := range map[string]int{

@@ -46,6 +46,9 @@ type Control interface {
 type Mark struct {
 	Who string
 	If  uint64
+	// Made, if not nil, gets the revision that the change made: by the time that it is told
+	// there may be a newer one. One that failed leaves it.
+	Made *uint64
 }
 
 // ControlError is a change or a question that is refused.

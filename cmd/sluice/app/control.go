@@ -46,7 +46,10 @@ func (a *App) change(m api.Mark, do func() error) error {
 	if err := do(); err != nil {
 		return err
 	}
-	a.revision.Add(1)
+	made := a.revision.Add(1)
+	if m.Made != nil {
+		*m.Made = made
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -304,5 +305,28 @@ func TestAnErrorListsSoManyNamesAndNoMore(t *testing.T) {
 	}
 	if got := list(nil); got != "none" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestAChangeTellsItsOwnRevision(t *testing.T) {
+	a, b := talk(t, "a"), talk(t, "b")
+	r := run(t, web(anyPort, a.yaml(), b.yaml()))
+	made := make([]uint64, 20)
+	var all sync.WaitGroup
+	for i := range made {
+		all.Go(func() {
+			if _, err := r.SetWeight(api.Mark{Who: "ann", Made: &made[i]}, "web", "a", i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(made)
+	if len(slices.Compact(made)) != 20 || made[0] != 2 || made[19] != 21 || r.Revision() != 21 {
+		t.Errorf("%v, then %d", made, r.Revision())
+	}
+	var none uint64
+	if _, err := r.SetWeight(api.Mark{Made: &none}, "web", "nobody", 1); err == nil || none != 0 {
+		t.Errorf("%v, %d", err, none)
 	}
 }
