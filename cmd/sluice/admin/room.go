@@ -13,10 +13,14 @@ import (
 // new one. It covers a handshake from far away.
 const quietGrace = 250 * time.Millisecond
 
+// stuckGrace is how long a write to a connection may take before it has to give way likewise:
+// its client does not read what it asked for.
+const stuckGrace = time.Second
+
 // room bounds the connections of a server. When it is full, a new one takes the place
-// of the one that has been quiet for the longest time: so that clients which say nothing, or
-// not all that they announced, keep nobody out. If none is quiet, the new one waits; those after it wait in the system's
-// queue.
+// of one that has been quiet for long, or to which a write has been stuck: so that clients
+// which say nothing, or not all that they announced, or do not read, keep nobody out. If there
+// is none, the new one waits; those after it wait in the system's queue.
 type room struct {
 	max int
 
@@ -37,7 +41,15 @@ type conn struct {
 
 	// Held by room.mu.
 	quiet   time.Time // since when the client's next word is awaited; zero = a request is served
+	writing time.Time // since when a write has been under way; zero = none is
 	evicted bool
+}
+
+// Write tells the room for how long it takes.
+func (c *conn) Write(b []byte) (int, error) {
+	c.room.writes(c, time.Now())
+	defer c.room.writes(c, time.Time{})
+	return c.Conn.Write(b)
 }
 
 // Close frees the place when the descriptor is free.
@@ -107,11 +119,11 @@ func (m *room) try(c *conn) (wait time.Duration, changed <-chan struct{}, result
 		m.conns[c] = struct{}{}
 		return 0, nil, entered
 	}
-	victim := m.quietest()
+	victim, due := m.idlest()
 	if victim == nil {
-		return idleTimeout, m.changed, later
+		return stuckGrace, m.changed, later // a write may get stuck meanwhile
 	}
-	if wait = quietGrace - time.Since(victim.quiet); wait <= 0 {
+	if wait = time.Until(due); wait <= 0 {
 		victim.evicted = true
 		delete(m.conns, victim)
 		victim.Conn.Close() // does not wait; the one that reads from it sees an error
@@ -119,15 +131,29 @@ func (m *room) try(c *conn) (wait time.Duration, changed <-chan struct{}, result
 	return max(wait, 0), m.changed, later
 }
 
-// quietest returns the connection that has been quiet for the longest time, nil if each
-// has a request under way.
-func (m *room) quietest() (c *conn) {
+// idlest returns the connection that has to give way first, and when; nil if each has a
+// request under way and no write.
+func (m *room) idlest() (c *conn, due time.Time) {
 	for other := range m.conns {
-		if !other.quiet.IsZero() && (c == nil || other.quiet.Before(c.quiet)) {
-			c = other
+		at := other.quiet.Add(quietGrace)
+		switch {
+		case !other.writing.IsZero():
+			at = other.writing.Add(stuckGrace)
+		case other.quiet.IsZero():
+			continue
+		}
+		if c == nil || at.Before(due) {
+			c, due = other, at
 		}
 	}
-	return c
+	return c, due
+}
+
+// writes notes since when a write to c has been under way; zero = it is over.
+func (m *room) writes(c *conn, since time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.writing = since
 }
 
 // leave gives a place back. One that was evicted has none any more.

@@ -111,6 +111,28 @@ func TestAnAnswerThatIsNotReadIsGivenUp(t *testing.T) {
 	})
 }
 
+func TestOneWhoReadsNoAnswersGivesWaySoon(t *testing.T) {
+	inBubble(t, Config{Connections: 3}, func(t *testing.T, _ *Server, ln *pipeListener) {
+		var deaf []net.Conn
+		for range 3 {
+			c := ln.dial()
+			if _, err := io.WriteString(c, strings.Repeat(question, 3)); err != nil { // they keep asking
+				t.Fatal(err)
+			}
+			deaf = append(deaf, c)
+		}
+		time.Sleep(100 * time.Millisecond)
+		c := ln.dial()
+		if p, took := askOn(t, c, question); p.status != 200 || took != stuckGrace-100*time.Millisecond {
+			t.Errorf("%d after %v", p.status, took)
+		}
+		c.Close()
+		for _, c := range deaf {
+			c.Close()
+		}
+	})
+}
+
 func TestAFullRoomMakesTheQuietestGiveWay(t *testing.T) {
 	inBubble(t, Config{Connections: 3}, func(t *testing.T, _ *Server, ln *pipeListener) {
 		first := ln.dial() // and never says a word
