@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -27,6 +28,7 @@ const (
 )
 
 func main() {
+	log.SetOutput(io.Discard) // net/http speaks there of connections that others misuse; we do not
 	os.Exit(exitStatus(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"path"
 	"strings"
 
@@ -92,6 +93,11 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	for _, site := range sites {
 		if site != "same-origin" && site != "none" {
 			return refused(api.CodeForbidden, "sent by a page of another origin (Sec-Fetch-Site: %s)", clip(site))
+		}
+	}
+	for _, origin := range origins { // where a browser does not send the other
+		if from, err := url.Parse(origin); err != nil || from.Host != r.Host {
+			return refused(api.CodeForbidden, "sent by a page of another origin (Origin: %s)", clip(origin))
 		}
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {

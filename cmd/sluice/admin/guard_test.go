@@ -128,6 +128,7 @@ func TestPagesOfOtherOriginsCanAskNothing(t *testing.T) {
 	for _, headers := range [][]string{
 		{"Sec-Fetch-Site: cross-site"}, {"Sec-Fetch-Site: same-site"}, {"Sec-Fetch-Site: Same-Origin"}, {"Sec-Fetch-Site: "},
 		{"Sec-Fetch-Site: cross-site", "X-Sluice-Page: ours"}, {"Sec-Fetch-Site: cross-site", own},
+		{"Origin: http://evil.example"}, {"Origin: null"}, {"Origin: "}, {"Origin: http://localhost:1"}, {"Origin: %zz"}, {own, "Origin: http://evil.example"},
 	} {
 		for _, to := range []string{"GET /api/v1/status", "GET /api/v1/events/stream", "GET /metrics", "POST /api/v1/reload", "POST /api/v1/services/s/resume", "DELETE " + b1} {
 			method, path, _ := strings.Cut(to, " ")
@@ -150,6 +151,7 @@ func TestPagesOfOtherOriginsCanAskNothing(t *testing.T) {
 	}
 	r.expect(200, "GET", "/", "", "Sec-Fetch-Site: cross-site") // a link to the page is no harm
 	r.expect(200, "GET", "/api/v1/status", "", "Sec-Fetch-Site: same-origin")
+	r.expect(200, "GET", "/api/v1/status", "", own)
 	r.expect(200, "POST", "/api/v1/reload", "", "Sec-Fetch-Site: same-origin", own, "X-Sluice-Page: ours")
 	r.expect(200, "POST", "/api/v1/reload", "", own, "X-Sluice-Page: ours")
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,9 +61,6 @@ func newClient(t target, timeout time.Duration, e *Env) *client {
 	}
 	return c
 }
-
-// close ends the connections that are kept for a next request.
-func (c *client) close() { c.http.CloseIdleConnections() }
 
 // request is what is asked.
 type request struct {
@@ -137,15 +135,31 @@ func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
-	if resp.StatusCode/100 == 2 {
+	ours := tagged(resp)
+	if resp.StatusCode/100 == 2 && ours {
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, c.unreachable(ctx, err)
+	case resp.StatusCode/100 == 2:
+		return nil, c.garbage(raw, fmt.Errorf("no revision in its ETag %q", resp.Header.Get("ETag")))
 	}
 	return nil, c.refused(resp.StatusCode, raw)
+}
+
+// close ends the connections that are kept for a next request.
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// tagged tells whether an answer has a revision, as all of sluice's API have. Others speak JSON
+// too, and an object of theirs would be read as one of ours with every field empty.
+func tagged(resp *http.Response) bool {
+	text, quoted := strings.CutPrefix(resp.Header.Get("ETag"), `"`)
+	text, ended := strings.CutSuffix(text, `"`)
+	_, err := strconv.ParseUint(text, 10, 64)
+	return quoted && ended && err == nil
 }
 
 // build makes the HTTP request. The path is written escaped, and net/http keeps it so: a

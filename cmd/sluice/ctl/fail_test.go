@@ -246,3 +246,21 @@ func TestTLSWhereThereIsNone(t *testing.T) {
 	addr := server.Listener.Addr().String()
 	networked(t).run("status", "--admin", "https://"+addr).refused(t, 1, "https://"+addr+" (from --admin) does not speak TLS")
 }
+
+func TestWhoSpeaksJSONButIsNotSluiceIsNotBelieved(t *testing.T) {
+	for name, tag := range map[string]string{"none": "", "another kind": `W/"1"`, "a file's": `"5d8c72a5edda8d6a"`, "no number": `"x"`} {
+		other := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if tag != "" {
+				w.Header().Set("ETag", tag)
+			}
+			fmt.Fprint(w, `{"status":"ok"}`)
+		})
+		d := newDesk(t, other)
+		for _, args := range []string{"status", "drain web/b1", "reload", "sessions", "events"} {
+			d.run(strings.Fields(args)...).refused(t, 1, "answers, but not as sluice does: is this its admin address?")
+		}
+		if t.Failed() {
+			t.Log(name)
+		}
+	}
+}

@@ -71,6 +71,7 @@ func newFake() *fake {
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("ETag", `"17"`)
 	body, _ := io.ReadAll(r.Body)
 	if f.token != "" && r.Header.Get("Authorization") != "Bearer "+f.token {
 		refuse(w, http.StatusUnauthorized, api.Fault{Code: api.CodeUnauthorized, Message: "token missing or wrong"})

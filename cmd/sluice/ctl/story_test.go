@@ -97,6 +97,7 @@ func TestEveryCommandThatTakesJSONIsTested(t *testing.T) {
 
 func TestFieldsThatAreYoungerThanTheseCommandsAreKeptInJSON(t *testing.T) {
 	newer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("ETag", `"1"`)
 		fmt.Fprint(w, `{"total":0,"sessions":[],"tomorrow":{"x":1}}`)
 	})
 	d := newDesk(t, newer)
@@ -189,7 +190,7 @@ func TestAnAnswerWithoutAnEndIsCutShort(t *testing.T) {
 	defer c.close()
 	c.most = 1000
 	c.http.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(zeros{})}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{"Etag": {`"1"`}}, Body: io.NopCloser(zeros{})}, nil
 	})
 	if _, err := c.do(t.Context(), request{path: "/status"}, nil); err == nil || !strings.Contains(err.Error(), "larger than 1 kB") {
 		t.Errorf("%v", err)
