@@ -125,6 +125,7 @@ func (a *App) Start(ctx context.Context) error {
 			return err
 		}
 	}
+	a.warnOfUnused()
 	a.cameUp()
 	for _, s := range a.services {
 		a.begin(s)

@@ -65,6 +65,25 @@ func (a *App) open(ctx context.Context, address string, given *listening) ([]net
 	return []net.Listener{ln}, nil
 }
 
+// warnOfUnused says which passed sockets no service listens on: their clients wait for ever. They
+// stay open, as a reload may want them.
+func (a *App) warnOfUnused() {
+	if a.Passed == nil {
+		return
+	}
+	wanted := make(map[string]bool)
+	for _, s := range a.services {
+		for _, address := range s.cfg.Listen {
+			wanted[address] = true
+		}
+	}
+	for _, name := range a.Passed.Names() {
+		if !wanted[passedPrefix+name] {
+			a.log.Warn("passed socket is not used", "name", name, "listen", passedPrefix+name)
+		}
+	}
+}
+
 func (a *App) openPassed(name string) ([]net.Listener, error) {
 	if a.Passed == nil {
 		return nil, fmt.Errorf("no socket was passed to this process")

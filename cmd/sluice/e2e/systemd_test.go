@@ -130,8 +130,9 @@ func TestPassedSocketsAreServedAndOutliveTheProcess(t *testing.T) {
   - {name: o, listen: "fd:other", check: {type: none}, backends: [{address: "%s", name: b2}]}
 `, addrs[0], addrs[1])
 	early := parts.Dial(t, web.Addr().String()) // before anybody serves it
-	s := passing(t, yaml, "web:other:web", web, other, web2)
+	s := passing(t, yaml, "web:other:web:spare", web, other, web2, listenTCP(t))
 	parts.Expect(t, early, "b1\n")
+	s.Log.Await(t, parts.Patience, 1, parts.Match{Msg: "passed socket is not used", Fields: parts.Fields{"name": "spare", "listen": "fd:spare"}})
 	for ln, want := range map[*net.TCPListener]string{web: "b1", web2: "b1", other: "b2"} {
 		if got := whoNow(t, "", ln.Addr().String()); got != want {
 			t.Errorf("%v: %s, want %s", ln.Addr(), got, want)
