@@ -27,7 +27,24 @@ func (a *App) Plan(name string, src []byte) (api.Plan, error) {
 	if err != nil {
 		return api.Plan{}, asConfigFault(err)
 	}
-	return Diff(a.inForce(), file), nil
+	return a.changes(file), nil
+}
+
+// changes is Diff from the configuration in force, and with it which checks would read other
+// secrets than those that they have: the file says no more than where these are.
+func (a *App) changes(file config.File) api.Plan {
+	plan := Diff(a.inForce(), file)
+	for _, s := range a.current() {
+		to := serviceOf(file, s.name)
+		if to == nil || checksDiffer(s.cfg, *to) || s.secrets == secretsOf(to.Check) {
+			continue
+		}
+		plan.Changes = append(plan.Changes, api.Change{
+			Service: s.name, Action: "change", Key: "check",
+			Note: "what it reads from outside of the file (a password, or a CA) is not what it was: its probes begin anew",
+		})
+	}
+	return plan
 }
 
 // inForce returns the configuration in force. Nobody changes what its lists hold.
@@ -73,7 +90,7 @@ func (a *App) reload(m api.Mark) (api.Plan, error) {
 	if err != nil {
 		return api.Plan{}, asConfigFault(err)
 	}
-	plan := Diff(a.inForce(), file)
+	plan := a.changes(file)
 	if err := a.apply(m, file); err != nil {
 		return api.Plan{}, err
 	}

@@ -123,6 +123,7 @@ func TestAReloadThatTouchesNoCheckProbesNobody(t *testing.T) {
 	}
 	r := run(t, file(""))
 	r.log.waitFor(t, `msg="backend up"`)
+	eventually(t, "the probe is accepted", func() bool { return a.accepted.Load() == 1 })
 	r.becomes(file(", balance: p2c"))
 	r.becomes(file(", limits: {connections: 9}"))
 	if n := a.accepted.Load(); n != 1 {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sluicelb/sluice/cmd/sluice/api"
 	"github.com/sluicelb/sluice/health/probe/probetest"
 )
 
@@ -94,12 +96,20 @@ func TestANewPasswordInTheSameFileReachesTheProbes(t *testing.T) {
 	file := "services: [{name: db, listen: '" + anyPort + "', check: {type: redis, interval: 1h, password: 'file:" + secret + "'}, backends: [{address: '" + p.address + "', name: b}]}]"
 	r := run(t, file)
 	eventually(t, "it is probed", func() bool { return p.login() == "one" })
-	r.becomes(file)
+	if plan := r.becomes(file); len(plan.Changes) != 0 {
+		t.Errorf("%+v: a reload of the same password is none", plan)
+	}
 	put("two\n")
+	planned, err := r.Plan("f", []byte(file))
 	plan := r.becomes(file)
 	eventually(t, "it is probed anew", func() bool { return p.login() == "two" })
-	if len(plan.Changes) != 0 || len(p.logins) != 2 {
-		t.Errorf("%+v, logins %q: a reload of the same password is none", plan, p.logins)
+	for _, plan := range []api.Plan{planned, plan} {
+		if c := plan.Changes; err != nil || len(c) != 1 || c[0].Service != "db" || c[0].Key != "check" || !strings.Contains(c[0].Note, "password") || strings.Contains(fmt.Sprint(c), "two") {
+			t.Errorf("%v, %+v", err, plan)
+		}
+	}
+	if len(p.logins) != 2 {
+		t.Errorf("logins %q", p.logins)
 	}
 	if n := strings.Count(r.log.String(), "backend="); n != 1 {
 		t.Errorf("%d transitions were logged:\n%s", n, r.log)
