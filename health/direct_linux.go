@@ -5,31 +5,30 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const haveDirect = true
 
 // sockaddr is an address as the system takes it, and its family.
-func sockaddr(addr netip.AddrPort) (unix.Sockaddr, int) {
+func sockaddr(addr netip.AddrPort) (syscall.Sockaddr, int) {
 	if addr.Addr().Is4() {
-		return &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}, unix.AF_INET
+		return &syscall.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}, syscall.AF_INET
 	}
-	return &unix.SockaddrInet6{Addr: addr.Addr().As16(), Port: int(addr.Port())}, unix.AF_INET6
+	return &syscall.SockaddrInet6{Addr: addr.Addr().As16(), Port: int(addr.Port())}, syscall.AF_INET6
 }
 
 // connect returns a connection that is not one to itself.
 func (d *direct) connect(ctx context.Context) (fd int, err error) {
 	sa, family := sockaddr(d.addr)
-	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	fd, err = syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, syscall.IPPROTO_TCP)
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}
 	// The handshake's last packet goes with our end of stream, which follows at once. If this
 	// fails there is one packet more.
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)
+	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 0)
 	if err = tryConnect(fd, sa); pending(err) {
 		// On loopback the answer is there by the end of the call that asked for it: the second
 		// one finds it.
@@ -41,7 +40,7 @@ func (d *direct) connect(ctx context.Context) (fd int, err error) {
 		err = errItself
 		// A close in order would leave the backend's port in TIME_WAIT. If this fails, such a
 		// close is still right.
-		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		_ = syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
 	}
 	if err != nil {
 		if fd >= 0 {
@@ -53,11 +52,11 @@ func (d *direct) connect(ctx context.Context) (fd int, err error) {
 }
 
 // tryConnect connects, or asks what has become of that.
-func tryConnect(fd int, sa unix.Sockaddr) error {
+func tryConnect(fd int, sa syscall.Sockaddr) error {
 	for {
-		switch err := unix.Connect(fd, sa); err {
-		case unix.EINTR:
-		case nil, unix.EISCONN:
+		switch err := syscall.Connect(fd, sa); err {
+		case syscall.EINTR:
+		case nil, syscall.EISCONN:
 			return nil
 		default:
 			return os.NewSyscallError("connect", err)
@@ -67,12 +66,12 @@ func tryConnect(fd int, sa unix.Sockaddr) error {
 
 // pending tells whether a connection is being made.
 func pending(err error) bool {
-	return errors.Is(err, unix.EINPROGRESS) || errors.Is(err, unix.EALREADY)
+	return errors.Is(err, syscall.EINPROGRESS) || errors.Is(err, syscall.EALREADY)
 }
 
 // await waits for a connection that is being made, in the runtime's poller. It returns a
 // descriptor that is the caller's, or -1.
-func await(ctx context.Context, fd int, sa unix.Sockaddr) (int, error) {
+func await(ctx context.Context, fd int, sa syscall.Sockaddr) (int, error) {
 	f := os.NewFile(uintptr(fd), "probe")
 	defer f.Close()
 	raw, err := f.SyscallConn()
@@ -86,7 +85,7 @@ func await(ctx context.Context, fd int, sa unix.Sockaddr) (int, error) {
 			return false
 		}
 		if err == nil {
-			connected, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) // f closes its own
+			connected, err = duplicate(fd) // f closes its own
 		}
 		return true
 	}); e != nil {
@@ -95,16 +94,24 @@ func await(ctx context.Context, fd int, sa unix.Sockaddr) (int, error) {
 	return connected, err
 }
 
+func duplicate(fd uintptr) (int, error) {
+	n, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return -1, os.NewSyscallError("fcntl", errno)
+	}
+	return int(n), nil
+}
+
 // isPeer tells whether a connection is its own peer.
 func (d *direct) isPeer(fd int) bool {
-	sa, err := unix.Getsockname(fd)
+	sa, err := syscall.Getsockname(fd)
 	if err != nil {
 		return false
 	}
 	switch sa := sa.(type) {
-	case *unix.SockaddrInet4:
+	case *syscall.SockaddrInet4:
 		return d.addr == netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
-	case *unix.SockaddrInet6:
+	case *syscall.SockaddrInet6:
 		return d.addr == netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port))
 	}
 	return false
@@ -112,23 +119,23 @@ func (d *direct) isPeer(fd int) bool {
 
 // endStream ends our direction, and tells whether the connection is still there.
 func endStream(fd int) bool {
-	if unix.Shutdown(fd, unix.SHUT_WR) != nil {
+	if syscall.Shutdown(fd, syscall.SHUT_WR) != nil {
 		closeFD(fd)
 		return false
 	}
 	return true
 }
 
-func closeFD(fd int) { _ = unix.Close(fd) } // after which it is gone, whatever it returns
+func closeFD(fd int) { _ = syscall.Close(fd) } // after which it is gone, whatever it returns
 
 // take reads what is there, up to left bytes, and tells whether no more is to come, or wanted.
 func take(fd int, left *int) (ended bool) {
 	var b [1 << 10]byte
 	for *left > 0 {
-		n, err := unix.Read(fd, b[:])
+		n, err := syscall.Read(fd, b[:])
 		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
+		case err == syscall.EINTR:
+		case err == syscall.EAGAIN:
 			return false
 		case err != nil || n == 0:
 			return true

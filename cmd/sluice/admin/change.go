@@ -36,10 +36,33 @@ func (s *Server) setWeight(q *request) (any, error) {
 	if to.Weight == nil {
 		return nil, invalid("weight: required, 0 to %d", maxWeight)
 	}
-	if err := checkWeight(*to.Weight); err != nil {
+	return s.setAll(q, api.Setting{Weight: to.Weight})
+}
+
+// set changes what is given, all of it or nothing.
+func (s *Server) set(q *request) (any, error) {
+	var to api.Setting
+	if err := decode(q.body, &to); err != nil {
 		return nil, err
 	}
-	return s.cfg.Control.SetWeight(q.mark, q.service(), q.backend(), *to.Weight)
+	if to == (api.Setting{}) {
+		return nil, invalid("nothing to set: want weight, priority or max_connections")
+	}
+	return s.setAll(q, to)
+}
+
+func (s *Server) setAll(q *request, to api.Setting) (any, error) {
+	if to.Weight != nil {
+		if err := checkWeight(*to.Weight); err != nil {
+			return nil, err
+		}
+	}
+	for name, n := range map[string]*int{"priority": to.Priority, "max_connections": to.MaxConnections} {
+		if n != nil && *n < 0 {
+			return nil, invalid("%s %d: want 0 or more", name, *n)
+		}
+	}
+	return s.cfg.Control.Set(q.mark, q.service(), q.backend(), to)
 }
 
 func checkWeight(w int) error {

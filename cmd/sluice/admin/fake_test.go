@@ -179,8 +179,14 @@ func (f *fake) SetAdmin(m api.Mark, service, backend, state string) (api.Backend
 	return api.Backend{Name: backend}, f.change(m, "admin %s %s %s", service, backend, state)
 }
 
-func (f *fake) SetWeight(m api.Mark, service, backend string, weight int) (api.Backend, error) {
-	return api.Backend{Name: backend}, f.change(m, "weight %s %s %d", service, backend, weight)
+func (f *fake) Set(m api.Mark, service, backend string, to api.Setting) (api.Backend, error) {
+	text := ""
+	for name, n := range map[string]*int{"weight": to.Weight, "priority": to.Priority, "max_connections": to.MaxConnections} {
+		if n != nil {
+			text += fmt.Sprintf(" %s=%d", name, *n)
+		}
+	}
+	return api.Backend{Name: backend}, f.change(m, "set %s %s%s", service, backend, text)
 }
 
 func (f *fake) Add(m api.Mark, service string, b api.NewBackend) (api.Backend, error) {

@@ -49,6 +49,7 @@ func (s *Server) endpoints() []endpoint {
 
 		{method: "PUT", path: backendPath + "/admin", body: jsonBody, do: s.setAdmin},
 		{method: "PUT", path: backendPath + "/weight", body: jsonBody, do: s.setWeight},
+		{method: "PATCH", path: backendPath, body: jsonBody, do: s.set},
 		{method: "POST", path: servicePath + "/backends", body: jsonBody, do: s.add},
 		{method: "DELETE", path: backendPath, query: []string{"within"}, do: s.remove},
 		{method: "POST", path: backendPath + "/kill", do: s.killBackend},

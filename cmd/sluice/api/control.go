@@ -33,7 +33,7 @@ type Control interface {
 
 	Reload(m Mark) (Plan, error)
 	SetAdmin(m Mark, service, backend, state string) (Backend, error)
-	SetWeight(m Mark, service, backend string, weight int) (Backend, error)
+	Set(m Mark, service, backend string, to Setting) (Backend, error)
 	Add(m Mark, service string, b NewBackend) (Backend, error)
 	// Remove ends the sessions after the time; nil is the service's drain_timeout.
 	Remove(m Mark, service, backend string, within *time.Duration) (Removed, error)

@@ -94,6 +94,13 @@ type Weight struct {
 	Weight *int `json:"weight"` // 0..256
 }
 
+// Setting is the body of PATCH …/backends/B: what is absent stays as it is.
+type Setting struct {
+	Weight         *int `json:"weight,omitempty"`          // 0..256; 0 = no new sessions
+	Priority       *int `json:"priority,omitempty"`        // from 0
+	MaxConnections *int `json:"max_connections,omitempty"` // from 0; 0 = no limit
+}
+
 // Pause is the body of POST /services/S/pause, and the answer.
 type Pause struct {
 	For Duration `json:"for"` // above 0, at most an hour

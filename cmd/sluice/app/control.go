@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicelb/sluice/cmd/sluice/api"
+	"github.com/sluicelb/sluice/cmd/sluice/config"
 	"github.com/sluicelb/sluice/health"
 	"github.com/sluicelb/sluice/l4"
 )
@@ -144,27 +145,40 @@ func (a *App) viewOf(s *service, b *member) api.Backend {
 	return api.Backend{Name: b.cfg.Name, Address: b.cfg.Address}
 }
 
-// SetWeight implements api.Control.
-func (a *App) SetWeight(m api.Mark, svc, backend string, weight int) (v api.Backend, err error) {
-	if weight < 0 || weight > 256 {
-		return v, invalid("weight %d: want 0 (no new sessions) to 256", weight)
+// Set implements api.Control.
+func (a *App) Set(m api.Mark, svc, backend string, to api.Setting) (v api.Backend, err error) {
+	if w := to.Weight; w != nil && (*w < 0 || *w > 256) {
+		return v, invalid("weight %d: want 0 (no new sessions) to 256", *w)
 	}
 	err = a.change(m, func() error {
 		return a.of(svc, backend, func(s *service, b *member) error {
-			was := b.cfg.Weight
-			next := b.cfg
-			next.Weight = weight
+			next, what := setting(b.cfg, to)
 			edit := l4.Edit{Update: map[*l4.Backend]l4.BackendConfig{b.backend: l4.BackendConfig(next)}}
-			if _, err := s.l4.Pool().Edit(edit, cause(m, "weight set")); err != nil {
+			if _, err := s.l4.Pool().Edit(edit, cause(m, strings.Join(what, ", "))); err != nil {
 				return refusal(api.CodeInvalid, "%s", plain(err))
 			}
 			a.write(func() { b.cfg = next; s.noteBackends(a) })
 			v = a.viewOf(s, b)
-			a.did(m, svc, backend, fmt.Sprintf("weight %d, was %d", weight, was))
+			a.did(m, svc, backend, strings.Join(what, ", "))
 			return nil
 		})
 	})
 	return v, err
+}
+
+// setting returns c as it is to be, and in words what is set. The pool knows what values may
+// be.
+func setting(c config.Backend, to api.Setting) (next config.Backend, what []string) {
+	set := func(name string, value *int, key *int) {
+		if value != nil {
+			what = append(what, fmt.Sprintf("%s %d, was %d", name, *value, *key))
+			*key = *value
+		}
+	}
+	set("weight", to.Weight, &c.Weight)
+	set("priority", to.Priority, &c.Priority)
+	set("max_connections", to.MaxConnections, &c.MaxConnections)
+	return c, what
 }
 
 // Pause implements api.Control.

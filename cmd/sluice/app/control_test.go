@@ -315,7 +315,7 @@ func TestAChangeTellsItsOwnRevision(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range made {
 		all.Go(func() {
-			if _, err := r.SetWeight(api.Mark{Who: "ann", Made: &made[i]}, "web", "a", i); err != nil {
+			if _, err := r.Set(api.Mark{Who: "ann", Made: &made[i]}, "web", "a", api.Setting{Weight: &i}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -328,5 +328,31 @@ func TestAChangeTellsItsOwnRevision(t *testing.T) {
 	var none uint64
 	if _, err := r.SetWeight(api.Mark{Made: &none}, "web", "nobody", 1); err == nil || none != 0 {
 		t.Errorf("%v, %d", err, none)
+	}
+}
+
+func TestWhatIsSetTakesEffectAllOfItOrNothing(t *testing.T) {
+	a, b := talk(t, "a"), talk(t, "b")
+	file := web(anyPort, a.yaml(), b.yaml())
+	r := run(t, file)
+	number := func(n int) *int { return &n }
+	v, err := r.Set(someone, "web", "a", api.Setting{Priority: number(1), MaxConnections: number(7)})
+	if err != nil || v.Weight != 1 || v.Priority != 1 || v.MaxConnections != 7 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	r.log.waitFor(t, `change="priority 1, was 0, max_connections 7, was 0" who=ann`)
+	for range 4 { // b is used before a now
+		if g := visit(t, r.listen("web")); g.name != "b" {
+			t.Errorf("served by %s", g.name)
+		}
+	}
+	_, err = r.Set(someone, "web", "a", api.Setting{Priority: number(5), Weight: number(999)})
+	refused(t, err, api.CodeInvalid, "weight 999")
+	if v := r.backend("web", "a"); v.Priority != 1 || v.Weight != 1 {
+		t.Errorf("after a refusal: %+v", v)
+	}
+	r.becomes(file)
+	if v := r.backend("web", "a"); v.Priority != 0 || v.MaxConnections != 0 {
+		t.Errorf("after a reload: %+v", v)
 	}
 }

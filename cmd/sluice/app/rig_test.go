@@ -259,3 +259,8 @@ const anyPort = "127.0.0.1:0"
 var someone = api.Mark{Who: "ann"}
 
 var _ = systemd.Sockets{}
+
+// SetWeight is Set of a weight alone.
+func (r *rig) SetWeight(m api.Mark, service, backend string, weight int) (api.Backend, error) {
+	return r.Set(m, service, backend, api.Setting{Weight: &weight})
+}

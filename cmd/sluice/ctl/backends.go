@@ -52,6 +52,59 @@ sessions go on. It lasts until a reload of a file that says otherwise.`,
 	})
 }
 
+// set sends only what is given: the rest stays as it is.
+func (e *Env) set() *cobra.Command {
+	var weight, priority, most int
+	cmd := &cobra.Command{
+		Use:   "set SERVICE/BACKEND [--weight N] [--priority N] [--max-connections N]",
+		Short: "Set a backend's weight, priority and limit",
+		Long: `Set what is given of a backend, all of it or nothing. It lasts until a reload of a file
+that says otherwise. Sessions over a lower limit go on.`,
+		Example: "  sluice set web/b1 --max-connections 200\n  sluice set web/b1 --priority 1 --weight 5",
+		Args:    between(1, 1, "SERVICE/BACKEND"), ValidArgsFunction: e.completeBackends,
+	}
+	f := cmd.Flags()
+	f.IntVar(&weight, "weight", 0, "its share of new sessions, `N` from 0 to 256")
+	f.IntVar(&priority, "priority", 0, "`N`: 0 is used first, a higher one only while no lower one is usable")
+	f.IntVar(&most, "max-connections", 0, "at most `N` sessions at a time; 0 = no limit")
+	return e.define(cmd, true, func(ctx context.Context, c *call, args []string) error {
+		service, backend, err := pair(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		var to api.Setting
+		given := func(name string, n *int) *int {
+			if f.Changed(name) {
+				return n
+			}
+			return nil
+		}
+		to.Weight, to.Priority, to.MaxConnections = given("weight", &weight), given("priority", &priority), given("max-connections", &most)
+		switch {
+		case to == (api.Setting{}):
+			return usage(cmd, "what? Give --weight, --priority or --max-connections")
+		case weight < 0 || weight > maxWeight:
+			return usage(cmd, "--weight: must be 0 to %d", maxWeight)
+		case priority < 0 || most < 0:
+			return usage(cmd, "--priority and --max-connections: must not be below 0")
+		}
+		var b api.Backend
+		raw, err := c.do(ctx, of(service, backend, "").send(http.MethodPatch, to), &b)
+		if err != nil {
+			return err
+		}
+		bound := "no limit"
+		if b.MaxConnections > 0 {
+			bound = "at most " + plural(b.MaxConnections, "session")
+		}
+		err = c.show(raw, func() { c.out.line("%s: weight %d, priority %d, %s", args[0], b.Weight, b.Priority, bound) })
+		if to.Weight != nil && weight == 0 {
+			c.warnIfNoneLeft(ctx, service)
+		}
+		return err
+	})
+}
+
 // add sends a weight only if one is given: what a backend has by default is for the server to
 // say.
 func (e *Env) add() *cobra.Command {

@@ -19,6 +19,10 @@ func TestBackendsAreChangedAddedAndRemoved(t *testing.T) {
 		{"weight web/b1 10", "web/b1: weight 10\n", "", `PUT /services/web/backends/b1/weight {"weight":10}`},
 		{"weight web/b1 0", "web/b1: weight 0\n", "warning: web has no usable backend now: new clients wait or are refused\n",
 			`PUT /services/web/backends/b1/weight {"weight":0}`},
+		{"set web/b1 --max-connections 9 --priority 2", "web/b1: weight 1, priority 2, at most 9 sessions\n", "",
+			`PATCH /services/web/backends/b1 {"priority":2,"max_connections":9}`},
+		{"set web/b1 --max-connections 0 --weight 0", "web/b1: weight 0, priority 0, no limit\n",
+			"warning: web has no usable backend now: new clients wait or are refused\n", `PATCH /services/web/backends/b1 {"weight":0,"max_connections":0}`},
 		{"add web 10.0.0.4:80", "web/10.0.0.4:80 added: 10.0.0.4:80, weight 1, unknown\n", "", `POST /services/web/backends {"address":"10.0.0.4:80"}`},
 		{"add web unix:/run/b --name b4 --weight 0 --priority 1 --max-connections 9", "web/b4 added: unix:/run/b, weight 0, unknown\n", "",
 			`POST /services/web/backends {"address":"unix:/run/b","name":"b4","weight":0,"priority":1,"max_connections":9}`},
@@ -55,10 +59,11 @@ func TestChangesAsJSONAreWhatTheServerSays(t *testing.T) {
 	f.removed = api.Removed{Sessions: 2, Within: api.Duration(time.Second)}
 	d := newDesk(t, f)
 	for line, has := range map[string]string{
-		"weight web/b1 10 --json":  `"weight": 10`,
-		"add web 1.2.3.4:5 --json": `"address": "1.2.3.4:5"`,
-		"remove web/b2 --json":     "{\n  \"sessions\": 2,\n  \"within\": \"1s\"\n}\n",
-		"kill web/b1 --json":       `{` + "\n" + `  "killed": 5`,
+		"weight web/b1 10 --json":      `"weight": 10`,
+		"set web/b1 --weight 3 --json": `"weight": 3`,
+		"add web 1.2.3.4:5 --json":     `"address": "1.2.3.4:5"`,
+		"remove web/b2 --json":         "{\n  \"sessions\": 2,\n  \"within\": \"1s\"\n}\n",
+		"kill web/b1 --json":           `{` + "\n" + `  "killed": 5`,
 	} {
 		if r := d.run(strings.Fields(line)...); r.status != 0 || !strings.Contains(r.stdout, has) {
 			t.Errorf("%s: status %d, %s%s", line, r.status, r.stdout, r.stderr)
@@ -79,6 +84,11 @@ func TestChangesThatMakeNoSenseAreRefused(t *testing.T) {
 		{"weight web/b1 heavy", 2, `"heavy" is not a weight`},
 		{"weight web/b1 1 2", 2, "one argument too many"},
 		{"weight web/b9 1", 1, `no backend "b9" in web: it has b1, b2`},
+		{"set web/b1", 2, "what? Give --weight, --priority or --max-connections"},
+		{"set web --weight 1", 2, `"web" is not SERVICE/BACKEND`},
+		{"set web/b1 --weight 300", 2, "--weight: must be 0 to 256"},
+		{"set web/b1 --max-connections -1", 2, "must not be below 0"},
+		{"set web/b9 --weight 1", 1, `no backend "b9" in web`},
 		{"add web", 2, "an argument is missing: SERVICE ADDRESS"},
 		{"add web/b4 1.2.3.4:5", 2, "the backend's name is given by --name"},
 		{"add web 1.2.3.4:5 --weight 300", 2, "--weight: must be 0 to 256"},

@@ -87,7 +87,7 @@ func Commands(env Env) []*cobra.Command {
 		e.Zone = time.Local
 	}
 	return []*cobra.Command{
-		e.status(), e.drain(), e.ready(), e.maint(), e.weight(), e.add(), e.remove(), e.kill(), e.pause(), e.resume(),
+		e.status(), e.drain(), e.ready(), e.maint(), e.weight(), e.set(), e.add(), e.remove(), e.kill(), e.pause(), e.resume(),
 		e.sessions(), e.events(), e.failures(), e.explain(), e.pick(), e.plan(), e.reload(),
 	}
 }

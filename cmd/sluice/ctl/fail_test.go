@@ -46,7 +46,7 @@ func TestEveryCommandFailsWithoutAServer(t *testing.T) {
 		return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("connection refused")}
 	}
 	for _, line := range []string{
-		"status", "status web", "status --watch", "drain web/b1", "drain web --all", "ready web/b1", "maint web/b1 --kill", "weight web/b1 1", "add web 1.2.3.4:5",
+		"status", "status web", "status --watch", "drain web/b1", "drain web --all", "ready web/b1", "maint web/b1 --kill", "weight web/b1 1", "set web/b1 --weight 1", "add web 1.2.3.4:5",
 		"remove web/b1", "kill web/b1", "kill web -y", "pause web", "resume web", "sessions", "events", "events -f", "failures", "explain web/b1",
 		"pick web --source ::1", "plan -c " + newFile(t, ""), "reload",
 	} {

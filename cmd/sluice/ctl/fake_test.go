@@ -175,6 +175,16 @@ func (f *fake) changeRoutes() {
 		}
 		return b, fault
 	})
+	f.answer("PATCH /services/{s}/backends/{b}", func(r *http.Request) (any, *api.Fault) {
+		b, fault := f.backend(r)
+		if fault == nil {
+			to := api.Setting{Weight: &b.Weight, Priority: &b.Priority, MaxConnections: &b.MaxConnections}
+			json.NewDecoder(r.Body).Decode(&to)
+			b.Usable = b.Weight > 0 && b.Health != "down"
+			f.recount()
+		}
+		return b, fault
+	})
 	f.answer("POST /services/{s}/backends", func(r *http.Request) (any, *api.Fault) {
 		s, fault := f.service(r)
 		if fault != nil {

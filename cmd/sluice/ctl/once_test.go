@@ -13,7 +13,7 @@ import (
 
 func TestAChangeIsSentOnceWhateverBecomesOfIt(t *testing.T) {
 	for _, line := range []string{
-		"drain web/b1", "weight web/b1 3", "add web 1.2.3.4:5", "remove web/b1", "kill web/b1", "kill web --yes", "pause web", "resume web", "reload",
+		"drain web/b1", "weight web/b1 3", "set web/b1 --weight 3", "add web 1.2.3.4:5", "remove web/b1", "kill web/b1", "kill web --yes", "pause web", "resume web", "reload",
 	} {
 		t.Run(line, func(t *testing.T) {
 			changes := 0

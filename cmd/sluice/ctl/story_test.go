@@ -57,7 +57,7 @@ func TestOneCommandSeesWhatTheOneBeforeDid(t *testing.T) {
 func everything(t *testing.T) []string {
 	return []string{
 		"status", "status web", "sessions", "events", "failures", "explain web/b1", "pick web --source ::1", "plan -c " + newFile(t, ""), "reload",
-		"weight web/b1 3", "add web 1.2.3.4:5", "kill web/b1", "remove web/b2",
+		"weight web/b1 3", "set web/b1 --priority 1", "add web 1.2.3.4:5", "kill web/b1", "remove web/b2",
 	}
 }
 
