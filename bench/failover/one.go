@@ -39,6 +39,7 @@ type one struct {
 type outcome struct {
 	run    Run
 	config string
+	notes  []string
 }
 
 // oneRun makes a run with its files below dir. An error is one of starting, or ctx's
@@ -62,7 +63,18 @@ func oneRun(ctx context.Context, c Config, b balancer.Spec, f fault.Fault, round
 	}
 	run := Run{Balancer: b.Name, Fault: string(f), Round: round, Length: c.Duration}
 	o.report(&run, err)
-	return outcome{run, o.instance.Config}, nil
+	return outcome{run, o.instance.Config, o.notes()}, nil
+}
+
+// notes are what backends say of messages that no client has sent so: the balancer's doing, of
+// which a client sees a reset only.
+func (o *one) notes() (all []string) {
+	for i := range o.c.Backends {
+		if err := o.fleet.Wrong(i); err != nil {
+			all = append(all, fmt.Sprintf("%s, %s: %v.", o.balancer.Name, o.fault, err))
+		}
+	}
+	return all
 }
 
 // start starts the backends, and the balancer before them.
@@ -116,15 +128,15 @@ func (o *one) ready(ctx context.Context) error {
 			return err
 		}
 		backend, err := visit(ctx, o.instance.Addr(serviceAny))
-		if err == nil {
+		last = err
+		if err == nil && !reached[backend] {
 			reached[backend] = true
 			continue
 		}
-		last = err
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("failover: %s reached %d of %d backends in %v: %w", o.balancer.Name, len(reached), o.c.Backends, readyWithin, errors.Join(context.Cause(ctx), last))
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	return nil

@@ -128,6 +128,7 @@ func (r *runner) make(ctx context.Context, b balancer.Spec, f fault.Fault) {
 		r.note("%s could not be measured from %s on (round %d): %v.", b.Name, f, r.step.Round, err)
 		a.run = Run{Balancer: b.Name, Fault: string(f), Round: r.step.Round, Length: r.c.Duration, Error: err.Error()}
 	}
+	r.result.Notes = append(r.result.Notes, a.notes...)
 	r.result.Runs = append(r.result.Runs, a.run)
 	for i := range r.result.Balancers {
 		if v := &r.result.Balancers[i]; v.Name == b.Name && v.Config == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,7 +132,13 @@ func (f *failoverFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 		return err
 	}
 	result.Notes = append(missing, result.Notes...)
-	return f.show(result, old, stdout, stderr)
+	if err := f.show(result, old, stdout, stderr); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(result.Runs, func(r failover.Run) bool { return r.Error == "" }) {
+		return errors.New("nothing could be measured")
+	}
+	return nil
 }
 
 // prepare checks what can be checked before anything is started, and reads the earlier

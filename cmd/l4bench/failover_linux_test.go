@@ -159,6 +159,25 @@ func TestAnAdapterThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
+func TestABalancerThatCannotBeMeasuredIsSaid(t *testing.T) {
+	b := build(t)
+	path := filepath.Join(b.dir, "broken.yaml")
+	text := "name: broken\nprogram: /bin/sh\nargs: [-c, 'echo no licence >&2; exit 3']\nfile: x\nconfig: x\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	cmd := b.command(t, "failover", "--fault", "kill", "--rounds", "2", "--duration", "4s", "--html", "", "--adapter", path)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(errs.String(), "nothing could be measured") ||
+		!strings.Contains(out.String(), "broken could not be measured from kill on (round 1)") || !strings.Contains(out.String(), "no licence") {
+		t.Errorf("%v\n%s\n%s", err, out.String(), errs.String())
+	}
+	b.gone(t)
+	b.clean(t)
+}
+
 func TestAnOldReportThatIsNoneIsRefusedBeforeAnythingIsMeasured(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.json")
 	if err := os.WriteFile(path, []byte(`{"samples": []}`), 0o600); err != nil {
