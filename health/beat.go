@@ -12,8 +12,8 @@ const (
 	beatFrom = time.Second
 )
 
-// onBeat returns d, lengthened so that a wait of it ends on a beat.
-func onBeat(d time.Duration) time.Duration {
+// onBeat returns d, lengthened so that a wait of it ends on a beat of the given length.
+func onBeat(d, beat time.Duration) time.Duration {
 	if d <= 0 {
 		return d
 	}

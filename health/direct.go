@@ -33,9 +33,13 @@ func newDirect(t Endpoint) *direct {
 	return nil
 }
 
-// firstLook is when a connection that says goodbye is looked at first, and then after twice
-// the time.
-const firstLook = 5 * time.Millisecond
+// A connection that says goodbye is looked at after firstLook, and then after twice the time,
+// always together with others: of backends nearby it is over by the first look, so that no
+// descriptor is held for long.
+const (
+	firstLook = time.Millisecond
+	lookBeat  = 2 * time.Millisecond
+)
 
 // farewell is the connection of the newest probe, while it says goodbye.
 type farewell struct {
@@ -54,10 +58,10 @@ func (d *direct) leave(fd int) {
 	b := &d.bye
 	b.fd, b.left, b.began, b.delay = fd, goodbyeBytes, time.Now(), firstLook
 	if b.look == nil {
-		b.look = time.AfterFunc(onBeat(b.delay), d.look)
+		b.look = time.AfterFunc(onBeat(b.delay, lookBeat), d.look)
 		return
 	}
-	b.look.Reset(onBeat(b.delay))
+	b.look.Reset(onBeat(b.delay, lookBeat))
 }
 
 // look ends a farewell if the peer has ended too or had its time, or looks again later.
@@ -73,7 +77,7 @@ func (d *direct) look() {
 		return
 	}
 	b.delay = min(2*b.delay, goodbyeTime/2)
-	b.look.Reset(onBeat(b.delay))
+	b.look.Reset(onBeat(b.delay, lookBeat))
 }
 
 // part ends the farewell that there is: the next probe's is to come, so that a backend that

@@ -191,12 +191,12 @@ func TestWaitsOfManyEndTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(3 * time.Millisecond) // off the beat
 		for _, d := range []time.Duration{time.Nanosecond, beat / 2, beat - 3*time.Millisecond, beat, time.Second, time.Second + 1} {
-			wait := onBeat(d)
+			wait := onBeat(d, beat)
 			if at := time.Now().Add(wait).UnixNano(); time.Duration(at)%beat != 0 || wait < d || wait >= d+beat {
 				t.Errorf("%v becomes %v", d, wait)
 			}
 		}
-		if onBeat(0) != 0 || onBeat(-time.Second) != -time.Second {
+		if onBeat(0, beat) != 0 || onBeat(-time.Second, beat) != -time.Second {
 			t.Error("what is due is put off")
 		}
 	})

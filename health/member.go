@@ -59,7 +59,7 @@ func (m *Member) run(ctx context.Context) {
 		}
 		wait := gap - time.Since(start)
 		if interval >= beatFrom {
-			wait = onBeat(wait)
+			wait = onBeat(wait, beat)
 		}
 		timer.Reset(wait)
 		select {

@@ -27,7 +27,9 @@ func transitions(t *testing.T, dir string) (all []history.Entry) {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			t.Fatalf("%v: %s", err, lines.Bytes())
 		}
-		all = append(all, e)
+		if e.Service != history.Process { // that it started
+			all = append(all, e)
+		}
 	}
 	return all
 }
