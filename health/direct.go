@@ -27,7 +27,7 @@ func newDirect(t Endpoint) *direct {
 	switch addr, err := netip.ParseAddrPort(t.Address); {
 	case err != nil, addr.Addr().Zone() != "", addr.Port() == 0, addr.Addr().IsUnspecified():
 		return nil
-	case t.Network == "tcp", t.Network == "tcp4" && addr.Addr().Is4(), t.Network == "tcp6" && addr.Addr().Is6():
+	case t.Network == "tcp", t.Network == "tcp4" && addr.Addr().Is4(), t.Network == "tcp6" && addr.Addr().Is6() && !addr.Addr().Is4In6():
 		return &direct{addr: netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()), bye: farewell{fd: -1}}
 	}
 	return nil
@@ -99,6 +99,9 @@ func (d *direct) close() {
 
 // probe connects and leaves. Its errors are those of [Endpoint.Dial].
 func (d *direct) probe(ctx context.Context, t Endpoint) error {
+	if err := ctx.Err(); err != nil {
+		return &Failure{Step: "connect", Err: t.dialReason(ctx, err)}
+	}
 	fd, err := d.connect(ctx)
 	switch {
 	case err == errItself: //nolint:errorlint // it is that very value

@@ -24,6 +24,8 @@ func TestOnlyPlainAddressesAreProbedDirectly(t *testing.T) {
 		{Endpoint{Network: "tcp", Address: "[::1]:80"}, true},
 		{Endpoint{Network: "tcp6", Address: "[::1]:80"}, true},
 		{Endpoint{Network: "tcp6", Address: "127.0.0.1:80"}, false},
+		{Endpoint{Network: "tcp6", Address: "[::ffff:127.0.0.1]:80"}, false},
+		{Endpoint{Network: "tcp", Address: "[::ffff:127.0.0.1]:80"}, true},
 		{Endpoint{Network: "tcp4", Address: "[::1]:80"}, false},
 		{Endpoint{Network: "tcp", Address: "localhost:80"}, false},
 		{Endpoint{Network: "tcp", Address: "[fe80::1%lo]:80"}, false},
@@ -133,6 +135,17 @@ func TestACancelledDirectProbeReturnsAtOnce(t *testing.T) {
 	begin := time.Now()
 	if err := p.Probe(ctx); err == nil || time.Since(begin) > 5*time.Second {
 		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+}
+
+func TestAProbeThatIsCancelledBeforeItBeginsDoesNotPass(t *testing.T) {
+	_, endpoint := serveTCP(t, readAll)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for how, p := range bothWays(endpoint) {
+		if err := p.Probe(ctx); err == nil || err.Error() != "connect: stopped" {
+			t.Errorf("%s: %v", how, err)
+		}
 	}
 }
 
