@@ -108,6 +108,9 @@ func (c Config) sessions() int {
 	return int((c.Rate+float64(c.Hashed)/hashedEvery.Seconds())*c.Patience.Seconds()) + c.Talks + 200
 }
 
+// descriptors is how many one process may need: two a session, and some for itself.
+func (c Config) descriptors() uint64 { return uint64(2*c.sessions() + 200) }
+
 func (o *one) stop() {
 	if o.instance != nil {
 		o.instance.Close()

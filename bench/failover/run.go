@@ -64,8 +64,13 @@ func newRunner(c Config) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := proc.RaiseFileLimit(); err != nil {
+	limit, err := proc.RaiseFileLimit()
+	if err != nil {
 		return nil, fmt.Errorf("failover: %w", err)
+	}
+	if need := c.descriptors(); limit < need {
+		return nil, fmt.Errorf("%w: a limit of %d descriptors is too low: a balancer may need %d while clients wait; "+
+			"raise it (ulimit -Hn), or lower the rate or the patience", ErrConfig, limit, need)
 	}
 	r := &runner{c: c, began: time.Now(), broken: make(map[string]bool)}
 	r.result = &Result{

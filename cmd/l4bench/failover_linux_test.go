@@ -178,6 +178,16 @@ func TestABalancerThatCannotBeMeasuredIsSaid(t *testing.T) {
 	b.clean(t)
 }
 
+func TestALimitThatIsTooLowIsNotTakenForTheBalancersFault(t *testing.T) {
+	b := build(t)
+	args := []string{"--nofile=300:300", filepath.Join(b.dir, "l4bench"), "failover", "--balancer", "sluice", "--html", ""}
+	out, err := exec.CommandContext(t.Context(), "prlimit", args...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "a limit of 300 descriptors is too low: a balancer may need 4380") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	b.clean(t)
+}
+
 func TestAnOldReportThatIsNoneIsRefusedBeforeAnythingIsMeasured(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.json")
 	if err := os.WriteFile(path, []byte(`{"samples": []}`), 0o600); err != nil {
