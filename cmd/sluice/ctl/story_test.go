@@ -220,6 +220,7 @@ func FuzzNoAnswerHarms(f *testing.F) {
 			status = 200
 		}
 		d := newDesk(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("ETag", `"1"`) // or it would not be read
 			w.WriteHeader(status)
 			w.Write(answer)
 		}))
