@@ -147,6 +147,9 @@ func TestFailuresShowEachBackendThatWasTried(t *testing.T) {
 	}
 	f.failures = nil
 	d.run("failures").want(t, 0, "no session failed or was retried\n", "")
+	f.services[0].Ended = map[string]int64{"eof": 9, "denied": 1200, "limit-rate": 3, "proxy-header": 0, "no-backend": 5}
+	d.run("failures").want(t, 0, "no session failed or was retried\nweb turned away since it began: 1200 denied, 3 limit-rate\n", "")
+	d.run("failures", "redis").want(t, 0, "no session failed or was retried\n", "")
 	d.run("failures", "--limit", "-1").refused(t, 2, "--limit")
 	d.run("failures", "a", "b").refused(t, 2, "one argument too many")
 }

@@ -2,8 +2,11 @@ package ctl
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +21,8 @@ func (e *Env) failures() *cobra.Command {
 		Use:   "failures [SERVICE]",
 		Short: "List sessions that failed or were retried, and why",
 		Long: `List the newest sessions that failed, or that needed more than one backend, the newest
-first, with each backend that was tried in vain.`,
+first, with each backend that was tried in vain. Clients that were turned away before a
+backend was chosen for them are counted below, by reason; the log names them.`,
 		Example: "  sluice failures web --limit 20",
 		Args:    between(0, 1, "[SERVICE]"), ValidArgsFunction: e.completeServices,
 	}
@@ -40,8 +44,42 @@ first, with each backend that was tried in vain.`,
 		if err != nil {
 			return err
 		}
-		return c.show(raw, func() { writeFailures(c.out, list) })
+		if c.json {
+			return c.show(raw, nil)
+		}
+		writeFailures(c.out, list)
+		return c.countTurnedAway(ctx, r.service)
 	})
+}
+
+// turnedAway tells whether a client that ended so never had a backend chosen for it: of these
+// there is no record, only a number, as there may be ten thousand a second.
+func turnedAway(why string) bool {
+	switch why {
+	case "denied", "descriptors", "limit-connections", "limit-per-source", "limit-rate", "paused", "proxy-header", "proxy-timeout":
+		return true
+	}
+	return false
+}
+
+// countTurnedAway prints a line for each service that has turned clients away.
+func (c *call) countTurnedAway(ctx context.Context, name string) error {
+	all, _, err := c.services(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		var parts []string
+		for _, why := range slices.Sorted(maps.Keys(s.Ended)) {
+			if n := s.Ended[why]; turnedAway(why) && n > 0 {
+				parts = append(parts, count(n)+" "+clean(why))
+			}
+		}
+		if len(parts) > 0 && (name == "" || s.Name == name) {
+			c.out.line("%s turned away since it began: %s", s.Name, strings.Join(parts, ", "))
+		}
+	}
+	return nil
 }
 
 // writeFailures prints records of several lines: attempts do not fit a table of 80 columns.
