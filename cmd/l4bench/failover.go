@@ -255,7 +255,7 @@ func (f *failoverFlags) measure(ctx context.Context, stderr io.Writer) (*failove
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(stderr, "this takes about %v; an interrupt ends it with what there is by then\n", expected.Round(time.Minute/2))
+	fmt.Fprintf(stderr, "this takes about %v; an interrupt ends it with what there is by then\n", roughly(expected))
 	progress := newProgress(stderr, os.Getenv)
 	f.config.Progress = progress.run
 	result, err := failover.Measure(ctx, f.config)
@@ -314,4 +314,12 @@ func printFailover(r *failover.Result, since *failover.Comparison, w io.Writer, 
 	}
 	fmt.Fprintln(w)
 	return since.WriteText(w, color)
+}
+
+// roughly rounds to what a person plans with.
+func roughly(d time.Duration) time.Duration {
+	if d < 2*time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Minute)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicelb/sluice/l4/leaktest"
 )
@@ -139,5 +140,15 @@ func TestABalancerThatIsMissingIsLeftOutUnlessItsPathWasGiven(t *testing.T) {
 	}
 	if _, _, err := findBalancers(t.Context(), []string{"haproxy", "sluice=" + dir + "/none"}, &errs); err == nil {
 		t.Error("a path that leads nowhere was left out")
+	}
+}
+
+func TestTimesAreRoundedToWhatAPersonPlansWith(t *testing.T) {
+	for in, want := range map[time.Duration]time.Duration{
+		5500 * time.Millisecond: 6 * time.Second, 90 * time.Second: 90 * time.Second, 1242 * time.Second: 21 * time.Minute,
+	} {
+		if got := roughly(in); got != want {
+			t.Errorf("%v: %v, want %v", in, got, want)
+		}
 	}
 }
